@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createContext, measure, percentile, rate, summarize } from './harness.ts';
 
 describe('percentile', () => {
-  it('is the nearest rank, never an interpolation', () => {
+  it('percentile is the nearest rank, never an interpolation', () => {
     const samples = [15, 20, 35, 40, 50];
     expect(percentile(samples, 5)).toBe(15);
     expect(percentile(samples, 30)).toBe(20);
@@ -12,7 +12,7 @@ describe('percentile', () => {
     expect(percentile(samples, 100)).toBe(50);
   });
 
-  it('is the least sample that enough samples do not exceed', () => {
+  it('percentile is the least sample that enough samples do not exceed', () => {
     const samplesOf = fc.array(fc.integer(), { minLength: 1, maxLength: 200 });
     fc.assert(
       fc.property(samplesOf, fc.integer({ min: 1, max: 100 }), (samples, percent) => {
@@ -26,7 +26,7 @@ describe('percentile', () => {
     );
   });
 
-  it('refuses an empty sample and a percentage outside (0, 100]', () => {
+  it('percentile refuses an empty sample and a percentage outside (0, 100]', () => {
     expect(() => percentile([], 50)).toThrow('no samples');
     expect(() => percentile([1], 0)).toThrow('got 0');
     expect(() => percentile([1], 101)).toThrow('got 101');
@@ -34,7 +34,7 @@ describe('percentile', () => {
 });
 
 describe('measure', () => {
-  it('leaves the warm-up out and returns ascending milliseconds', async () => {
+  it('measure leaves the warm-up out and returns ascending milliseconds', async () => {
     let calls = 0;
     const samples = await measure(5, 2, async () => {
       calls++;
@@ -46,7 +46,7 @@ describe('measure', () => {
 });
 
 describe('rate', () => {
-  it('does every operation once and keeps to the concurrency', async () => {
+  it('rate does every operation once and keeps to the concurrency', async () => {
     let calls = 0;
     let underWay = 0;
     let most = 0;
@@ -64,7 +64,7 @@ describe('rate', () => {
 });
 
 describe('summarize', () => {
-  it('compares the median with that of the baseline', () => {
+  it('summarize compares the median with that of the baseline', () => {
     const result = summarize({
       name: 'control.create',
       unit: 'ms',
@@ -87,7 +87,7 @@ describe('summarize', () => {
     });
   });
 
-  it('says null where there is no baseline', () => {
+  it('summarize gives null where no baseline exists', () => {
     expect(summarize({ name: 'x.y', unit: 'ms', samples: [1] })).toMatchObject({
       baseline: null,
       ratio: null,
@@ -96,7 +96,7 @@ describe('summarize', () => {
 });
 
 describe('createContext', () => {
-  it('does a handful of iterations in a smoke run', () => {
+  it('createContext runs a handful of iterations in a smoke run', () => {
     expect(createContext(true).iterations(1000)).toBe(3);
     expect(createContext(true).iterations(1)).toBe(1);
     expect(createContext(false).iterations(1000)).toBe(1000);

@@ -49,7 +49,7 @@ describe('the troubles of a run', () => {
     ]);
   });
 
-  test('what nobody accounts for is the level’s', () => {
+  test('a failure that no file accounts for belongs to the level', () => {
     const all = [meant, passed('a.test.ts'), passed('b.test.ts')];
     expect(filesOf(all)).toEqual([null]);
     expect(filesOf([...all, { kind: 'stray', file: null, message: 'late' }])).toEqual([null]);
@@ -64,23 +64,23 @@ describe('the troubles of a run', () => {
 describe('the second look', () => {
   const first = [{ file: 'b.test.ts', failures: [broken] }];
 
-  test('is at the files in trouble, or at all of them where one trouble is the level’s', () => {
+  test('the second run covers the files in trouble, or all files where one trouble is the level’s', () => {
     expect(toRepeat(first)).toEqual(['b.test.ts']);
     expect(toRepeat([...first, { file: null, failures: [broken] }])).toEqual([null]);
   });
 
-  test('passes what passes alone, and keeps what it had said', () => {
+  test('the second run turns a failed file into a pass, and keeps its first message', () => {
     const all = judged(first, new Map([['b.test.ts', []]]));
     expect(all).toEqual([{ file: 'b.test.ts', failures: [broken], again: undefined }]);
     expect(verdictOf(all)).toBe('passed');
   });
 
-  test('of the whole level answers for each of its files', () => {
+  test('a second run of the whole level decides for each of its files', () => {
     expect(verdictOf(judged(first, new Map([[null, []]])))).toBe('passed');
     expect(verdictOf(judged(first, new Map([[null, first]])))).toBe('failed');
   });
 
-  test('fails what fails again, with what it said then', () => {
+  test('the second run confirms a failure, with its second message', () => {
     const other = { test: 'adds', message: 'expected 2 to be 4' };
     const all = judged(first, new Map([['b.test.ts', [{ file: 'b.test.ts', failures: [other] }]]]));
     expect(all[0]?.again).toEqual([other]);

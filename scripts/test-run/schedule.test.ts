@@ -4,12 +4,12 @@ import { testLevels } from '../test-levels.ts';
 import { runStages, stagesOf } from './schedule.ts';
 
 describe('the levels', () => {
-  test('are each in one stage', () => {
+  test('the levels are each in one stage', () => {
     const planned = stagesOf(testLevels).flatMap((stage) => stage.flatMap(({ levels }) => levels));
     expect(planned.map(({ name }) => name).sort()).toEqual(testLevels.map(({ name }) => name).sort());
   });
 
-  test('have nothing beside them where they look at the whole machine', async () => {
+  test('levels that look at the whole machine run alone', async () => {
     const running = new Set<string>();
     const beside = new Map<string, Set<string>>();
     await runStages(stagesOf(testLevels), async ({ name }: TestLevel) => {
@@ -27,7 +27,7 @@ describe('the levels', () => {
     expect(beside.has('typecheck')).toBe(true);
   });
 
-  test('that the sources alone decide are never tried twice', () => {
+  test('levels that depend on the sources alone are never run a second time', () => {
     const never = testLevels.filter(({ again }) => again === 'never').map(({ name }) => name);
     expect(never).toEqual(['typecheck', 'build', 'lint', 'imports', 'knip', 'simulation']);
   });

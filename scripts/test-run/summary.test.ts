@@ -27,7 +27,7 @@ test('the last lines are the table and the count', () => {
   ]);
 });
 
-test('what passed only alone is named, with what it first said', () => {
+test('a file that passed only alone is named, with its first message', () => {
   const file = 'tests/a.test.ts';
   const troubles = [{ file, failures: said('too slow\nat line 3'), again: undefined }];
   expect(linesOf([level('e2e', { troubles })]).slice(0, 4)).toEqual([
@@ -38,7 +38,7 @@ test('what passed only alone is named, with what it first said', () => {
   ]);
 });
 
-test('what failed is named, with what it said last', () => {
+test('a failed file is named, with its last message', () => {
   const troubles = [{ file: 'tests/a.test.ts', failures: said('first'), again: said('second') }];
   expect(linesOf([level('e2e', { verdict: 'failed', troubles })]).slice(0, 3)).toEqual([
     'failed',

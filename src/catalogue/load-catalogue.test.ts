@@ -44,7 +44,7 @@ function thrownBy(act: () => unknown): SandboxerError {
 }
 
 describe('loading', () => {
-  it('reads the shipped layout and flat files', async () => {
+  it('loadCatalogue reads the shipped layout and flat files', async () => {
     await put('a/x/1.0.0.yaml', minimal('x'));
     await put('a/y.yml', minimal('y', '0.1.0'));
     await put('a/README.md', 'not a profile');
@@ -57,7 +57,7 @@ describe('loading', () => {
     ]);
   });
 
-  it('reports a bad file with its place and loads the others', async () => {
+  it('loadCatalogue reports a bad file with its place and loads the others', async () => {
     await put('a/good/1.0.0.yaml', minimal('good'));
     await put('a/bad/1.0.0.yaml', minimal('bad', '1.0.0', 'isolation:\n  level: contaner\n'));
     const catalogue = await load();
@@ -90,7 +90,7 @@ describe('loading', () => {
       'kind: override\nid: profile.x\npriority: high\n',
       'priority',
     ],
-  ])('refuses %s', async (_name, file, text, field) => {
+  ])('loadCatalogue refuses %s', async (_name, file, text, field) => {
     await put(file, text);
     const catalogue = await load();
     expect(catalogue.list()).toEqual([]);
@@ -98,7 +98,7 @@ describe('loading', () => {
     expect(catalogue.issues[0]?.remedy).toBeTruthy();
   });
 
-  it('refuses links that leave the folder, and follows those that stay', async () => {
+  it('loadCatalogue refuses links that leave the folder, and follows those that stay', async () => {
     await put('outside.yaml', minimal('x'));
     await put('a/real/1.0.0.yaml', minimal('real'));
     await symlink('../outside.yaml', path.join(top, 'a/x.yaml'));
@@ -109,13 +109,13 @@ describe('loading', () => {
     expect(catalogue.issues.map(({ file }) => file)).toEqual(['a/x.yaml', 'a/zero.yaml']);
   });
 
-  it('reports a folder that is not there, unless it need not be', async () => {
+  it('loadCatalogue reports a missing folder, unless the folder is optional', async () => {
     expect((await load(['none'])).issues).toHaveLength(1);
     const folders = [{ ...folder('none'), optional: true }];
     expect((await loadCatalogue({ folders, pushed: [] })).issues).toEqual([]);
   });
 
-  it('keeps the first of two different documents with one id and version', async () => {
+  it('loadCatalogue keeps the first of two different documents with one id and version', async () => {
     await put('a/x/1.0.0.yaml', minimal('x'));
     await put('b/x/1.0.0.yaml', minimal('x', '1.0.0', 'image: debian\n'));
     await put('b/same.yaml', minimal('x'));
@@ -124,7 +124,7 @@ describe('loading', () => {
     expect(catalogue.issues.map(({ file, field }) => [file, field])).toEqual([['b/x/1.0.0.yaml', 'version']]);
   });
 
-  it('takes pushed profiles, which never replace a file', async () => {
+  it('loadCatalogue takes pushed profiles, which never replace a file', async () => {
     await put('a/x/1.0.0.yaml', minimal('x'));
     const catalogue = await load(
       ['a'],
@@ -156,7 +156,7 @@ describe('overrides', () => {
     });
   });
 
-  it('may name one version', async () => {
+  it('profile overrides may name one version', async () => {
     await put('a/x/1.0.0.yaml', minimal('x', '1.0.0'));
     await put('a/x/2.0.0.yaml', minimal('x', '2.0.0'));
     await put('b/o.yaml', 'kind: override\nid: profile.x\nversion: "1.0.0"\nimage: old\n');
@@ -167,7 +167,7 @@ describe('overrides', () => {
     ]);
   });
 
-  it('that break a profile make it unavailable, and the issue points at the override', async () => {
+  it('overrides that break a profile make it unavailable, and the issue points at the override', async () => {
     await put('a/x/1.0.0.yaml', minimal('x'));
     await put('b/o.yaml', '# tightens\nkind: override\nid: profile.x\nnetwork: { defualt: deny }\n');
     const catalogue = await load(['a', 'b']);
@@ -186,7 +186,7 @@ describe('get', () => {
     await put('a/preview/0.1.0-beta.11.yaml', minimal('preview', '0.1.0-beta.11'));
   });
 
-  it('finds the latest release, and a pre-release only when there is nothing else', async () => {
+  it('Catalogue.get finds the latest release, and a pre-release only when there is nothing else', async () => {
     const catalogue = await load();
     expect(catalogue.get('profile.agent-dev').profile.version).toBe('1.10.0');
     expect(catalogue.get('preview').profile.version).toBe('0.1.0-beta.11');
@@ -199,14 +199,14 @@ describe('get', () => {
     ]);
   });
 
-  it('finds a version in either spelling', async () => {
+  it('Catalogue.get finds a version in either spelling', async () => {
     const catalogue = await load();
     expect(catalogue.get('agent-dev@2.0.0-rc.1').profile.version).toBe('2.0.0-rc.1');
     expect(catalogue.get('agent-dev', '1.2.0').profile.version).toBe('1.2.0');
     expect(thrownBy(() => catalogue.get('agent-dev@1.2.0', '1.10.0')).code).toBe('SBX_INVALID_REQUEST');
   });
 
-  it('suggests what may have been meant', async () => {
+  it('Catalogue.get suggests similar names for an unknown one', async () => {
     const catalogue = await load();
     const error = thrownBy(() => catalogue.get('profile.agnet-dev'));
     expect([error.code, error.remedy]).toEqual(['SBX_PROFILE_NOT_FOUND', 'Did you mean profile.agent-dev?']);
@@ -214,7 +214,7 @@ describe('get', () => {
     expect(thrownBy(() => catalogue.get('constructor')).code).toBe('SBX_PROFILE_NOT_FOUND');
   });
 
-  it('has a version that follows its content', async () => {
+  it('Catalogue.get returns a version that follows its content', async () => {
     const { version } = await load();
     expect((await load()).version).toBe(version);
     await put('a/agent-dev/1.2.0.yaml', minimal('agent-dev', '1.2.0', 'image: other\n'));

@@ -31,7 +31,7 @@ function printed(provider: string, cpuUtilisation: number, like: string): string
 }
 
 describe('the price list', () => {
-  it('has no problem', () => {
+  it('the price list has no problem', () => {
     expect(problems).toEqual([]);
     expect(entries.length).toBeGreaterThan(10);
   });
@@ -49,14 +49,17 @@ describe('the price list', () => {
     ['lambda-microvm', ['35.0', null, null, null]],
     ['runloop', ['44.0', null, null, null]],
     ['beam', ['64.0', null, null, null]],
-  ] as [string, (string | null)[]][])('gives the known cost of one vCPU and 2 GiB on %s', (provider, row) => {
-    for (const [index, expected] of row.entries()) {
-      if (expected === null) continue;
-      expect(printed(provider, [1, 0.5, 0.25, 0.1][index] as number, expected)).toBe(expected);
-    }
-  });
+  ] as [string, (string | null)[]][])(
+    'the price list gives the known cost of one vCPU and 2 GiB on %s',
+    (provider, row) => {
+      for (const [index, expected] of row.entries()) {
+        if (expected === null) continue;
+        expect(printed(provider, [1, 0.5, 0.25, 0.1][index] as number, expected)).toBe(expected);
+      }
+    },
+  );
 
-  it('sells whole sizes by the minute where the vendor does', () => {
+  it('the price list sells whole sizes by the minute where the vendor does', () => {
     const quote = quoteFor({
       extension: 'ext.codesandbox',
       price: priceOf('codesandbox'),
@@ -69,7 +72,7 @@ describe('the price list', () => {
     expect(quote.max_charge_micro_usd).toBe(Math.ceil(41.28 * 120));
   });
 
-  it('knows a price only from the day it took effect', () => {
+  it('the price list knows a price only from the day it took effect', () => {
     expect(priceOn(entryOf('vercel'), '2025-11-25')).toBeNull();
     expect(priceOn(entryOf('vercel'), '2025-11-26')?.price.version).toBe('vercel-2025-11-26');
   });
@@ -87,7 +90,7 @@ function cheaper(cpuUtilisation: number): string | undefined {
 }
 
 describe('the router on listed prices', () => {
-  it('finds where work-billed Vercel and E2B cost the same: 31.6 % of a processor', () => {
+  it('the router finds where work-billed Vercel and E2B cost the same: 31.6 % of a processor', () => {
     let low = 0;
     let high = 1;
     while (high - low > 0.0005) {
@@ -99,7 +102,7 @@ describe('the router on listed prices', () => {
     expect(high).toBeLessThan(0.321);
   });
 
-  it('believes measured latencies of others until it has its own', () => {
+  it('the router believes latencies measured by others until it has its own', () => {
     expect(latencyPriorOf(entryOf('daytona'))).toEqual({ aloneMs: 186, burstMs: 367 });
     expect(latencyPriorOf(entryOf('northflank'))).toBeNull();
   });

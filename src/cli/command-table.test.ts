@@ -27,7 +27,7 @@ describe('the table of commands', () => {
     expect(misplaced).toEqual([]);
   });
 
-  it('lists every file below commands/, and only those', () => {
+  it('the table of commands lists every file below commands/, and only those', () => {
     const names = COMMANDS.map(({ name }) => name);
     /** A part of a large command has a file of its own, named for both: `credits-limits`. */
     const isPart = (file: string) =>
@@ -40,7 +40,7 @@ describe('the table of commands', () => {
   });
 
   it.each(COMMANDS.map((entry) => [entry.name, entry] as const))(
-    'defines %s as it says',
+    'the table of commands defines %s with its own name and options',
     async (_name, entry) => {
       const { define } = await entry.load();
       const program = new Command('sandboxer').enablePositionalOptions();
@@ -60,7 +60,7 @@ describe('the table of commands', () => {
     },
   );
 
-  it('is what the help shows', () => {
+  it('the table of commands is listed whole in the help', () => {
     for (const { name, summary, group } of COMMANDS) {
       if (group !== null)
         expect(helpText()).toMatch(new RegExp(`^  ${name}\\b.*  ${summary.replace(/[()+]/g, '.')}$`, 'm'));
@@ -70,7 +70,7 @@ describe('the table of commands', () => {
 });
 
 describe('global options', () => {
-  it('are understood before and after the command', async () => {
+  it('global options are understood before and after the command', async () => {
     for (const argv of [
       ['--json', '--url', 'http://a', 'list'],
       ['list', '--json', '--url', 'http://a'],
@@ -87,7 +87,7 @@ describe('global options', () => {
     }
   });
 
-  it('do not hide the command', () => {
+  it('global options do not hide the command', () => {
     expect(plainWordsIn(['--url', 'x', '--json', 'profiles', 'show', 'y'])).toEqual([
       'profiles',
       'show',

@@ -105,7 +105,7 @@ describe('a server that is not there', () => {
 });
 
 describe('--help', () => {
-  it.each(each(leaves))('of %s fits into 80 columns, on stdout', async (name, leaf) => {
+  it.each(each(leaves))('--help of %s fits into 80 columns, on stdout', async (name, leaf) => {
     const { code, stdout, stderr } = await run([...words(leaf), '--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(new RegExp(`^Usage: sandboxer ${name}\\b`));

@@ -27,12 +27,12 @@ describe('env provider', () => {
     HOME: '/root',
   });
 
-  it('reads only variables with the prefix', async () => {
+  it('env provider reads only variables with the prefix', async () => {
     expect(await provider.resolve('TOKEN')).toBe('s3cret');
     expect((await refusalOf(provider.resolve('HOME'))).code).toBe('SBX_SECRET_UNRESOLVED');
   });
 
-  it('keeps the workspaces apart', async () => {
+  it('env provider keeps the workspaces apart', async () => {
     const environment = { SANDBOXER_SECRET_TOKEN: 'default', SANDBOXER_SECRET_TEAM_A__TOKEN: 'of a' };
     expect(await new EnvSecretProvider(environment, 'team-a').resolve('TOKEN')).toBe('of a');
     expect((await refusalOf(new EnvSecretProvider(environment, 'team-b').resolve('TOKEN'))).code).toBe(
@@ -43,9 +43,12 @@ describe('env provider', () => {
     );
   });
 
-  it.each(['', 'token', 'A-B', '../TOKEN', 'A=B', '__proto__'])('refuses the key %j', async (key) => {
-    expect((await refusalOf(provider.resolve(key))).code).toBe('SBX_SECRET_UNRESOLVED');
-  });
+  it.each(['', 'token', 'A-B', '../TOKEN', 'A=B', '__proto__'])(
+    'env provider refuses the key %j',
+    async (key) => {
+      expect((await refusalOf(provider.resolve(key))).code).toBe('SBX_SECRET_UNRESOLVED');
+    },
+  );
 });
 
 describe('file provider', () => {
@@ -75,13 +78,13 @@ describe('file provider', () => {
   });
   afterAll(() => rm(top, { recursive: true }));
 
-  it('reads a file without its last newline', async () => {
+  it('file provider reads a file without its last newline', async () => {
     expect(await provider.resolve('token', signal)).toBe('s3cret');
     expect(await provider.resolve('two-lines', signal)).toBe('a\n');
     expect(await provider.resolve('largest', signal)).toHaveLength(64 * 1024);
   });
 
-  it('follows a link within the directory', async () => {
+  it('file provider follows a link within the directory', async () => {
     expect(await provider.resolve('mounted', signal)).toBe('mounted');
   });
 
@@ -99,7 +102,7 @@ describe('file provider', () => {
     '..data/mounted',
     '/etc/passwd',
     'token\0',
-  ])('refuses %j', async (key) => {
+  ])('file provider refuses %j', async (key) => {
     expect((await refusalOf(provider.resolve(key, signal))).code).toBe('SBX_SECRET_UNRESOLVED');
   });
 });
@@ -120,14 +123,14 @@ describe('resolveSecrets', () => {
       signal,
     );
 
-  it('gives values in the order of the references', async () => {
+  it('resolveSecrets gives values in the order of the references', async () => {
     expect(await resolve([{ name: 'X', key: 'B', delivery: 'env' }, { name: 'A' }])).toEqual([
       { name: 'X', delivery: 'env', value: 'vb' },
       { name: 'A', delivery: 'broker', value: 'va' },
     ]);
   });
 
-  it('names a reference that cannot be resolved', async () => {
+  it('resolveSecrets names a reference that cannot be resolved', async () => {
     const missing = await refusalOf(resolve([{ name: 'A' }, { name: 'NPM', key: 'NO' }]));
     expect([missing.code, missing.detail]).toEqual([
       'SBX_SECRET_UNRESOLVED',
@@ -141,18 +144,18 @@ describe('resolveSecrets', () => {
     );
   });
 
-  it('keeps what a provider says out of the error', async () => {
+  it('resolveSecrets keeps what a provider says out of the error', async () => {
     const error = await refusalOf(resolve([{ name: 'A', provider: 'leaky' }]));
     expect(JSON.stringify([error.message, error.extras, error.cause, error.stack])).not.toContain('hunter2');
   });
 
-  it('refuses a delivery that the backend does not offer, before anything is read', async () => {
+  it('resolveSecrets refuses a delivery that the backend does not offer, before anything is read', async () => {
     const refs = [SecretRef.parse({ name: 'A', provider: 'leaky', delivery: 'env' })];
     const error = await refusalOf(resolveSecrets(refs, providers, { credentials: ['broker'] }, signal));
     expect(error.code).toBe('SBX_SECRET_DELIVERY');
   });
 
-  it('stops when it is aborted', async () => {
+  it('resolveSecrets stops when it is aborted', async () => {
     const aborted = AbortSignal.abort(new Error('stop'));
     const refs = [SecretRef.parse({ name: 'A', provider: 'leaky' })];
     await expect(resolveSecrets(refs, providers, { credentials: ['broker'] }, aborted)).rejects.toThrow(

@@ -12,7 +12,7 @@ const key = (byte: number) => Buffer.alloc(32, byte);
 describe('sealed box', () => {
   const box = new SealedBox(key(1));
 
-  it('opens what it sealed, and never seals the same twice alike', () => {
+  it('a sealed box opens what it sealed, and never seals the same twice alike', () => {
     const [one, two] = [box.seal('whsec_täst', 'a'), box.seal('whsec_täst', 'a')];
     expect(one).not.toBe(two);
     expect(box.open(one, 'a')).toBe('whsec_täst');
@@ -20,7 +20,7 @@ describe('sealed box', () => {
     expect(box.open(box.seal('', 'a'), 'a')).toBe('');
   });
 
-  it('opens nothing else', () => {
+  it('a sealed box opens no other ciphertext', () => {
     const sealed = box.seal('secret', 'a');
     expect(() => box.open(sealed, 'b')).toThrow('belongs to something else');
     expect(() => new SealedBox(key(2)).open(sealed, 'a')).toThrow('another master key');
@@ -38,7 +38,7 @@ describe('sealed box', () => {
     expect(() => box.open('nonsense', 'a')).toThrow('cannot be opened');
   });
 
-  it('follows a new master key, and needs the old one no longer', () => {
+  it('a sealed box follows a new master key, and needs the old one no longer', () => {
     const old = box.seal('secret', 'a');
     const both = new SealedBox(key(2), [key(1)]);
     expect(both.open(old, 'a')).toBe('secret');
@@ -49,7 +49,7 @@ describe('sealed box', () => {
     expect(() => both.reseal(old, 'b')).toThrow('belongs to something else');
   });
 
-  it('opens what was sealed before there were envelopes', () => {
+  it('a sealed box opens values sealed before envelopes existed', () => {
     const direct = 'v1.2f35ca10.BwcHBwcHBwcHBwcHkmzXKE-6Ip894wznHRn5cJpT9lqWk4OUAA';
     expect(box.open(direct, 'a')).toBe('whsec_old');
     const moved = box.reseal(direct, 'a') as string;
@@ -59,7 +59,7 @@ describe('sealed box', () => {
 });
 
 describe('master key', () => {
-  it('is made once, for its owner alone', () => {
+  it('the master key is made once, for its owner alone', () => {
     const file = join(dir, 'new.key');
     const made = loadMasterKey({ file });
     expect(made.length).toBe(32);
@@ -67,7 +67,7 @@ describe('master key', () => {
     expect(loadMasterKey({ file })).toEqual(made);
   });
 
-  it('comes from the environment before a command before a file', () => {
+  it('the master key comes from the environment before a command before a file', () => {
     const file = join(dir, 'other.key');
     writeFileSync(file, key(3).toString('base64'), { mode: 0o600 });
     const command = [process.execPath, '-e', `console.log('${'04'.repeat(32)}')`];
@@ -76,7 +76,7 @@ describe('master key', () => {
     expect(loadMasterKey({ file, command, value: key(5).toString('hex') })).toEqual(key(5));
   });
 
-  it('refuses one that others can read, one that is no key, and a command that fails, telling no key', () => {
+  it('a master key is refused when others can read it, it is no key or its command fails; no message shows a key', () => {
     const file = join(dir, 'open.key');
     writeFileSync(file, key(6).toString('base64'));
     chmodSync(file, 0o640);

@@ -65,7 +65,7 @@ describe('targets', () => {
     expect(() => checkTarget(url, STRICT)).toThrow('SBX_INVALID_REQUEST');
   });
 
-  it('takes public hosts by https, and more when that is allowed', () => {
+  it('targets are public hosts by https, and more when the policy allows it', () => {
     expect(checkTarget('https://example.com:8443/hook?a=1', STRICT).port).toBe('8443');
     expect(checkTarget('http://127.0.0.1:1/', { allowPrivate: true, allowHttp: false }).port).toBe('1');
     expect(() => checkTarget('http://10.0.0.1/', { allowPrivate: true, allowHttp: false })).toThrow(

@@ -246,17 +246,17 @@ function unrepeatable(good: Extension): Extension['provision'] {
 }
 
 describe('the conformance suite', () => {
-  it.each(cases)('catches %s', async (_, name, extension) => {
+  it.each(cases)('the conformance suite catches %s', async (_, name, extension) => {
     expect(await verdict(extension(), name)).not.toBeNull();
     expect(await verdict(createMemoryExtension(), name).catch(() => null)).toBeNull();
   });
 
-  it('has no two tests of one name', () => {
+  it('the conformance suite has no two tests of one name', () => {
     const names = conformanceSuite().map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it('reports claimed against proven', async () => {
+  it('the conformance suite reports claimed against proven', async () => {
     const cleanup = async () => {};
     const good = await runConformance({
       create: async () => ({ extension: createMemoryExtension(), cleanup }),
@@ -276,7 +276,7 @@ describe('the conformance suite', () => {
     expect(formatReport(bad)).toMatch(/^lifecycle +owed +BROKEN: \d+ of \d+ failed$/m);
   });
 
-  it('sees what is left on the host', async () => {
+  it('the conformance suite finds objects left on the host', async () => {
     let leaks = 0;
     const report = await runConformance({
       create: async () => ({

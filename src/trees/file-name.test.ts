@@ -29,7 +29,7 @@ describe('a name of any bytes', () => {
     expect(bytesOfName(nameOfBytes(original))).toEqual(original);
   });
 
-  it('is told from others, and text stays what it is', () => {
+  it('a name of any bytes is distinct from others, and text is unchanged', () => {
     expect(nameOfBytes(Buffer.from('ä€😀'))).toBe('ä€😀');
     expect(nameOfBytes(bytes('bad\xfe'))).not.toBe(nameOfBytes(bytes('bad\xff')));
   });
@@ -50,13 +50,13 @@ describe.skipIf(process.platform !== 'linux')('trees with names of any bytes', (
   });
   afterEach(() => rmSync(top, { recursive: true, force: true }));
 
-  it('are packed and unpacked as they are', async () => {
+  it('trees with names of any bytes are packed and unpacked as they are', async () => {
     expect(await unpackTree(packTree(source), target)).toEqual({ files: FILES.length });
     execFileSync('diff', ['-r', source, target]);
     expect(readFileSync(at(target, 'link\x80'), 'utf8')).toBe('bad\xff');
   });
 
-  it('are the same to other programs', async () => {
+  it('trees with names of any bytes are the same to other programs', async () => {
     const parts: Buffer[] = [];
     for await (const part of packTree(source)) parts.push(part);
     writeFileSync(join(top, 'a.tar'), Buffer.concat(parts));
@@ -65,7 +65,7 @@ describe.skipIf(process.platform !== 'linux')('trees with names of any bytes', (
     execFileSync('diff', ['-r', source, target]);
   });
 
-  it('are left out, and told, where a server lists them as text', async () => {
+  it('trees with names of any bytes are left out, with a message, where a server lists them as text', async () => {
     const skipped: string[] = [];
     const names: string[] = [];
     writeFileSync(join(source, 'good'), '');

@@ -7,7 +7,7 @@ import { makeDirectory, makeOwnDirectory } from './make-directory.ts';
 const root = mkdtempSync(join(tmpdir(), 'make-directory-'));
 afterAll(() => rmSync(root, { recursive: true }));
 
-it('makes parents, and is content with what is there', () => {
+it('makeDirectory makes parents, and accepts an existing directory', () => {
   const path = join(root, 'a/b/c');
   makeDirectory(path, 0o700);
   makeDirectory(path, 0o700);
@@ -16,7 +16,7 @@ it('makes parents, and is content with what is there', () => {
   makeDirectory(join(root, 'link'), 0o700);
 });
 
-it('refuses what cannot be a directory', () => {
+it('makeDirectory refuses a path that cannot be a directory', () => {
   writeFileSync(join(root, 'file'), '');
   expect(() => makeDirectory(join(root, 'file'), 0o700)).toThrow('EEXIST');
   expect(() => makeDirectory(join(root, 'file/below'), 0o700)).toThrow('ENOTDIR');
@@ -24,7 +24,7 @@ it('refuses what cannot be a directory', () => {
   expect(() => makeDirectory(join(root, 'dangling'), 0o700)).toThrow();
 });
 
-it.runIf(process.platform === 'linux')('comes back from /proc', () => {
+it.runIf(process.platform === 'linux')('makeDirectory returns from a path below /proc', () => {
   expect(() => makeDirectory('/proc/sandboxer/state', 0o700)).toThrow('ENOENT');
   expect(() => makeOwnDirectory('/proc')).toThrow();
 });

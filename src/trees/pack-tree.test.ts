@@ -28,7 +28,7 @@ async function packed(options: PackOptions = {}) {
   return { names, skipped };
 }
 
-it('reads three kinds of ignore files, the later ones last', async () => {
+it('packTree reads three kinds of ignore files, the later ones last', async () => {
   put({
     '.gitignore': '*.log\nbuild/\n',
     '.dockerignore': 'docs\n*\n!src\n!keep.log\n!build\n',
@@ -53,7 +53,7 @@ it('reads three kinds of ignore files, the later ones last', async () => {
   ]);
 });
 
-it('holds back .git and likely secrets, unless they are asked for', async () => {
+it('packTree holds back .git and likely secrets, unless they are asked for', async () => {
   put({ '.git/config': '', '.env': '', '.env.example': '', 'a/.npmrc': '', 'a/id_rsa': '', 'a/x.ts': '' });
   expect(await packed()).toEqual({
     names: ['.env.example', 'a/x.ts'],
@@ -85,7 +85,7 @@ it('no ignore file takes a likely secret back, and none is read through a link',
   await expect(packed()).rejects.toThrow('.gitignore cannot be read');
 });
 
-it('leaves out links that lead out of the tree', async () => {
+it('packTree leaves out links that lead out of the tree', async () => {
   put({ 'a.txt': '' });
   symlinkSync('a.txt', join(dir, 'in'));
   symlinkSync('/etc/passwd', join(dir, 'out'));

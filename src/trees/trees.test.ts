@@ -57,7 +57,7 @@ describe('tar', () => {
   });
   afterEach(() => rm(top, { recursive: true, force: true }));
 
-  it.each([1, 511, 512, 513, 100_000])('survives a round trip in pieces of %i bytes', async (size) => {
+  it.each([1, 511, 512, 513, 100_000])('a tree survives a round trip in pieces of %i bytes', async (size) => {
     const bytes = await collect(packTree(source));
     const target = join(top, 'target');
     const step = size === 1 ? 100 : size;
@@ -69,7 +69,7 @@ describe('tar', () => {
     expect((await lstat(join(target, 'empty'))).isDirectory()).toBe(true);
   });
 
-  it('is read by the server and by other programs', async () => {
+  it('a packed tree is read by the server and by other programs', async () => {
     const bytes = await collect(packTree(source));
     const names: string[] = [];
     for await (const entry of readOnServer(inPieces(bytes, 4096))) names.push(entry.name);
@@ -82,7 +82,7 @@ describe('tar', () => {
     expect(listed.split('\n')).toContain('ünïcode');
   });
 
-  it('reads what other programs write', async () => {
+  it('archives of other programs are read', async () => {
     for (const format of ['gnu', 'pax', 'ustar']) {
       if (format === 'ustar') await rm(join(source, LONG.split('/')[0] as string), { recursive: true });
       const bytes = execFileSync('tar', ['-C', source, `--format=${format}`, '-cf', '-', '.']);
@@ -93,7 +93,7 @@ describe('tar', () => {
     }
   });
 
-  it('leaves out what the ignore files name, and says what it cannot take', async () => {
+  it('packing leaves out names in the ignore files, and reports what an archive cannot hold', async () => {
     await writeFile(join(source, '.gitignore'), '*.sh\nempty/\n');
     await writeFile(join(source, '.sandboxerignore'), '!run.sh\n');
     await symlink('/etc/passwd', join(source, 'out'));
@@ -110,7 +110,7 @@ describe('tar', () => {
     expect(all).toContain('empty');
   });
 
-  it('keeps sizes beyond the octal field', async () => {
+  it('sizes beyond the octal field are kept', async () => {
     const header = { ...FILE, size: 2 ** 34 };
     const blocks = encodeTarHeader(header);
     for await (const entry of readTar(inPieces(blocks, 512))) {
@@ -119,13 +119,13 @@ describe('tar', () => {
     }
   });
 
-  it.each(['../out', '/out', 'a/../../out'])('refuses to unpack %s', async (name) => {
+  it.each(['../out', '/out', 'a/../../out'])('unpacking refuses %s', async (name) => {
     await expect(unpackTree(archive({ name, content: 'x' }), join(top, 't'))).rejects.toThrow(
       /leave its place/,
     );
   });
 
-  it('writes nothing through a link, be it from the archive or already there', async () => {
+  it('unpacking writes nothing through a link, be it from the archive or already there', async () => {
     const outside = join(top, 'outside');
     await mkdir(outside);
     const target = join(top, 'target');
@@ -144,7 +144,7 @@ describe('tar', () => {
     await expect(lstat(join(outside, 'x'))).rejects.toThrow();
   });
 
-  it('replaces a link with the file instead of following it, and drops set-id bits', async () => {
+  it('unpacking replaces a link with the file instead of following it, and drops set-id bits', async () => {
     const victim = join(top, 'victim');
     await writeFile(victim, 'safe');
     const target = join(top, 'target');
@@ -155,7 +155,7 @@ describe('tar', () => {
     expect((await lstat(join(target, 'f'))).mode & 0o7777).toBe(0o755);
   });
 
-  it('says when an archive is cut off or damaged', async () => {
+  it('an archive that is cut off or damaged is reported', async () => {
     const bytes = await collect(archive({ content: 'hello' }));
     await expect(unpackTree(inPieces(bytes.subarray(0, 515), 100), join(top, 't'))).rejects.toThrow(
       /cut off/,

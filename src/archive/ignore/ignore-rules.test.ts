@@ -42,7 +42,7 @@ describe('IgnoreRules', () => {
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  it.each(CASES)('does as git does: %s', (_name, text) => {
+  it.each(CASES)('IgnoreRules decides as git does: %s', (_name, text) => {
     writeFileSync(join(directory, '.gitignore'), text);
     let output = '';
     try {
@@ -60,14 +60,14 @@ describe('IgnoreRules', () => {
     expect(PATHS.filter((path) => ignored(rules, path))).toEqual(output.split('\n').filter(Boolean));
   });
 
-  it('lets a deeper file take back what one above it says', () => {
+  it('IgnoreRules lets a deeper file take back what one above it says', () => {
     const rules = IgnoreRules.none.with('', '*.log').with('src', '!a.log');
     expect(rules.ignores('a.log', false)).toBe(true);
     expect(rules.ignores('src/a.log', false)).toBe(false);
     expect(rules.ignores('srcs/a.log', false)).toBe(true);
   });
 
-  it('survives patterns that make no sense', () => {
+  it('IgnoreRules survives patterns that make no sense', () => {
     expect(IgnoreRules.none.with('', '[z-a]\n[\n/\n!\n').ignores('x', false)).toBe(false);
   });
 });

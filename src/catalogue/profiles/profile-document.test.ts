@@ -19,18 +19,18 @@ const head = 'id: profile.x\nversion: "1.0.0"\n';
 const inText = (rest: string) => issuesOf(() => parseProfileText(head + rest));
 
 describe('a document', () => {
-  it('becomes a profile with its defaults', () => {
+  it('a profile document becomes a profile with its defaults', () => {
     const { profile, document } = parseProfileText(`${head}ttl: { default: 1h, max: 2h }`);
     expect(profile).toMatchObject({ ttl: { default: 3600, max: 7200, idle_reap: null }, image: 'host' });
     expect(document).toEqual({ id: 'profile.x', version: '1.0.0', ttl: { default: '1h', max: '2h' } });
     expect(parseProfileDocument(document)).toEqual(profile);
   });
 
-  it('may be JSON', () => {
+  it('a profile document may be JSON', () => {
     expect(parseProfileText('{"id":"profile.x","version":"1.0.0"}').profile.id).toBe('profile.x');
   });
 
-  it('that is no map is refused', () => {
+  it('a document that is no map is refused', () => {
     for (const document of [null, 'x', [], 7])
       expect(issuesOf(() => parseProfileDocument(document))).toHaveLength(1);
   });
@@ -65,14 +65,17 @@ describe('an issue', () => {
     ['setup: { variables: { a-b: c } }', 3, 23, 'setup.variables.a-b', 'A variable name has'],
     ['setup:\n  run:\n    - true', 5, 7, 'setup.run[0]', 'Put the value in quotes: "true".'],
     ['extension: local', 3, 1, 'extension', 'An extension id looks like "ext.local".'],
-  ])('of %j has a place, a field and a remedy', (text, line, column, field, remedy) => {
-    const issues = inText(text);
-    expect(issues).toHaveLength(1);
-    expect(issues[0]).toMatchObject({ file: 'api', line, column, field });
-    expect(issues[0]?.remedy).toContain(remedy);
-  });
+  ])(
+    'an issue of a document of %j has a place, a field and a remedy',
+    (text, line, column, field, remedy) => {
+      const issues = inText(text);
+      expect(issues).toHaveLength(1);
+      expect(issues[0]).toMatchObject({ file: 'api', line, column, field });
+      expect(issues[0]?.remedy).toContain(remedy);
+    },
+  );
 
-  it('is given for each field at once', () => {
+  it('an issue of a document is given for each field at once', () => {
     expect(inText('netwrok: {}\nscope_default: x\nttl: 4h').map(({ field }) => field)).toEqual([
       'scope_default',
       'ttl',
@@ -80,12 +83,12 @@ describe('an issue', () => {
     ]);
   });
 
-  it('asks for an unquoted version to be quoted', () => {
+  it('an issue of a document asks for an unquoted version to be quoted', () => {
     const [issue] = issuesOf(() => parseProfileText('id: profile.x\nversion: 1.0'));
     expect(issue?.remedy).toBe('Put the value in quotes: "1". A version looks like "1.0.0".');
   });
 
-  it('of a contradiction names the field that should give way', () => {
+  it('an issue of a document of a contradiction names the field that should give way', () => {
     const fields = (rest: string) => inText(rest).map(({ field }) => field);
     expect(fields('requires: { region: eu }\nroute: { constraints: { region: us } }')).toEqual([
       'route.constraints.region',
@@ -100,7 +103,7 @@ describe('an issue', () => {
     expect(fields('ttl: { default: 2h, max: 1h }')).toEqual(['ttl.default']);
   });
 
-  it('of a pushed document has no place', () => {
+  it('an issue of a document of a pushed document has no place', () => {
     const [issue] = issuesOf(() => parseProfileDocument({ id: 'profile.x', version: '1.0.0', netwrok: {} }));
     expect(issue).toMatchObject({ file: 'api', line: null, column: null, field: 'netwrok' });
   });
@@ -120,29 +123,29 @@ describe('YAML', () => {
     ['tabs for indentation', `${head}ttl:\n\tmax: 1h`, 4],
     ['YAML 1.1', `%YAML 1.1\n---\n${head}`, 1],
     ['an unknown alias', `${head}image: *nope`, 3],
-  ])('with %s is refused at its line', (_name, text, line) => {
+  ])('YAML with %s is refused at its line', (_name, text, line) => {
     const [issue] = issuesOf(() => parseProfileText(text));
     expect(issue?.line).toBe(line);
     expect(issue?.remedy).toBeTruthy();
   });
 
-  it('that would unfold without end is refused', () => {
+  it('YAML that would unfold without end is refused', () => {
     expect(issuesOf(() => parseProfileText(bomb))[0]?.problem).toContain('alias');
     expect(issuesOf(() => parseProfileText('['.repeat(200_000)))).not.toHaveLength(0);
     expect(issuesOf(() => parseProfileText('x'.repeat(256 * 1024 + 1)))).toHaveLength(1);
   });
 
-  it('with very many keys is refused in good time', () => {
+  it('YAML with very many keys is refused within its time limit', () => {
     const keys = Array.from({ length: 25_000 }, (_, index) => `k${index}: 1`).join('\n');
     expect(issuesOf(() => parseProfileText(keys))).not.toHaveLength(0);
   }, 3000);
 
-  it('knows no merge keys and no 1.1 booleans', () => {
+  it('YAML knows no merge keys and no 1.1 booleans', () => {
     expect(inText('<<: { image: debian }').map(({ field }) => field)).toEqual(['<<']);
     expect(parseProfileText(`${head}labels: { a: no, b: on }`).profile.labels).toEqual({ a: 'no', b: 'on' });
   });
 
-  it('cannot reach a prototype', () => {
+  it('YAML cannot reach a prototype', () => {
     expect(inText('__proto__: { polluted: 1 }').map(({ field }) => field)).toEqual(['__proto__']);
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });

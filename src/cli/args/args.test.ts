@@ -13,7 +13,7 @@ import { duration, durationSeconds, microUsd, portPair, size } from './numbers.t
 import { pairs, variables } from './pairs.ts';
 
 describe('values of flags', () => {
-  it('are read as people write them', () => {
+  it('values of flags are read in human spelling', () => {
     expect(duration('90')).toBe(90);
     expect(duration('1h30m')).toBe('1h30m');
     expect(durationSeconds('1h30m')).toBe(5400);
@@ -38,13 +38,13 @@ describe('values of flags', () => {
     () => variables('SBX_TEST_NOT_SET', undefined),
     () => createRequestOf({ input: ['x:={'] }),
     () => createRequestOf({ input: ['x'] }),
-  ])('are refused where they make no sense: %s', (parse) => {
+  ])('values of flags are refused where they make no sense: %s', (parse) => {
     expect(parse).toThrow(UsageError);
   });
 });
 
-describe('what can be chosen', () => {
-  it('is what the API knows', () => {
+describe('choices of an option', () => {
+  it('choices of an option are those that the API knows', () => {
     expect([...KEY_SCOPES].sort()).toEqual([...KeyScope.options].sort());
     expect([...ISOLATION_LEVELS].sort()).toEqual([...IsolationLevel.options].sort());
     expect([...NOT_DESTROYED, 'destroyed'].sort()).toEqual([...SandboxState.options].sort());
@@ -52,11 +52,11 @@ describe('what can be chosen', () => {
 });
 
 describe('createRequestOf', () => {
-  it('holds nothing that was not asked for', () => {
+  it('createRequestOf holds only the fields that were asked for', () => {
     expect(createRequestOf({})).toEqual({});
   });
 
-  it('goes to the host that is named, or that SANDBOXER_HOST names', () => {
+  it('createRequestOf targets the host that is named, or that SANDBOXER_HOST names', () => {
     vi.stubEnv('SANDBOXER_HOST', 'lab1');
     expect(createRequestOf({})).toEqual({ route: { host: 'lab1' } });
     expect(createRequestOf({ host: 'lab2' })).toEqual({ route: { host: 'lab2' } });
@@ -65,7 +65,7 @@ describe('createRequestOf', () => {
     vi.unstubAllEnvs();
   });
 
-  it('is a request the API understands', () => {
+  it('createRequestOf returns a request that the API understands', () => {
     const request = createRequestOf({
       profile: 'agent-dev@1.0.0',
       id: 'mine',

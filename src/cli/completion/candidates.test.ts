@@ -52,12 +52,12 @@ describe('candidatesFor', () => {
     expect(await offered(line)).toEqual(values);
   });
 
-  it('says what each is for', async () => {
+  it('candidatesFor gives a description with each candidate', async () => {
     const [found] = await candidatesFor(['hosts', 'dra'], { table: COMMAND_TABLE, connect: nobody });
     expect(found).toEqual({ value: 'drain', description: 'Place nothing new on it' });
   });
 
-  it('asks a server only for what only a server knows', async () => {
+  it('candidatesFor asks a server only for what only a server knows', async () => {
     const asked: string[] = [];
     for (const line of [
       'get ',

@@ -16,7 +16,7 @@ describe('the lock for starting the daemon', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true }));
 
-  it('has one holder', () => {
+  it('the lock for starting the daemon has one holder', () => {
     expect(takeLock(path)).toBe(true);
     expect(takeLock(path)).toBe(false);
     releaseLock(path);
@@ -24,7 +24,7 @@ describe('the lock for starting the daemon', () => {
     expect(takeLock(path)).toBe(true);
   });
 
-  it('is taken from a holder that is dead, or is another process by now', () => {
+  it('the lock for starting the daemon is taken from a holder that is dead, or is another process by now', () => {
     writeFileSync(path, `${NOBODY} 12345`);
     expect(takeLock(path)).toBe(true);
     releaseLock(path);
@@ -35,14 +35,14 @@ describe('the lock for starting the daemon', () => {
     expect(takeLock(path)).toBe(true);
   });
 
-  it('is not released by somebody else', () => {
+  it('the lock for starting the daemon is not released by another process', () => {
     writeFileSync(path, `${process.ppid} ${processStart(process.ppid)}`);
     releaseLock(path);
     expect(existsSync(path)).toBe(true);
     expect(takeLock(path)).toBe(false);
   });
 
-  it('knows processes by number and start', () => {
+  it('the lock for starting the daemon knows processes by number and start', () => {
     expect(isAlive(process.pid)).toBe(true);
     expect(isAlive(NOBODY)).toBe(false);
     expect(isSameProcess(process.pid, processStart(process.pid))).toBe(true);

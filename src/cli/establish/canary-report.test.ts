@@ -13,14 +13,14 @@ MemFree:          100000 kB
 MemAvailable:    6000000 kB
 `;
 
-describe('what the canary saw of its host', () => {
-  it('is told in one line', () => {
+describe('canary report', () => {
+  it('the canary report is one line', () => {
     expect(telemetryText(parseTelemetry(SEEN))).toBe(
       'Linux 6.1.0-27-amd64, load 0.42 1 2.5, 6.1 GB of 8.2 GB memory free, up 1d2h',
     );
   });
 
-  it('leaves out what could not be seen', () => {
+  it('the canary report leaves out values that the canary could not see', () => {
     const some = parseTelemetry('== version\ncat: /proc/version: Permission denied\n== uptime\n60.5 1.0\n');
     expect(some).toEqual({
       kernel: null,

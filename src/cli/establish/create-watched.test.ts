@@ -6,7 +6,7 @@ const told = (details: Record<string, unknown>) => progressText({ details } as u
 
 const none = { done: 0, total: 0 };
 
-it('says first what changes, and what is not known not at all', () => {
+it('the progress line starts with the values that change, and leaves out unknown ones', () => {
   const bytes = { done: 1_500_000, total: 3_000_000 };
   const pull = { stage: 'pull', subject: 'team/tool:1' };
   expect(told({ ...pull, bytes: none, parts: none })).toBe('Pulling team/tool:1');
@@ -19,7 +19,7 @@ it('says first what changes, and what is not known not at all', () => {
   expect(told({ stage: 'thaw', subject: 'x', bytes: none, parts: none })).toBe('thaw x');
 });
 
-it('gives the terminal no orders', () => {
+it('the progress line lets no text steer the terminal', () => {
   const subject = 'team/\u001b[2Jtool\r\n:1';
   expect(told({ stage: 'pull', subject, bytes: none, parts: none })).not.toMatch(/[\u001b\r\n]/);
 });

@@ -32,7 +32,7 @@ afterEach(() => {
 });
 
 describe('printError', () => {
-  it('speaks of what was typed, not of requests', () => {
+  it('printError names the words of the command line, not fields of the request', () => {
     const refused = (detail: string) =>
       printed(new SandboxerApiError(toProblem(new SandboxerError('SBX_INVALID_REQUEST', detail), 'req_1')));
     expect(refused('"key_id" in the path: A key id looks like "key_…".')).toBe(
@@ -41,7 +41,7 @@ describe('printError', () => {
     expect(refused('"ttl" in the body: It is too long.')).toContain('error: "ttl": It is too long.\n');
   });
 
-  it('prints the message, the code and the remedy', () => {
+  it('printError prints the message, the code and the remedy', () => {
     expect(printed(apiError('SBX_NOT_FOUND'))).toBe(
       'error: It went wrong.\n├▶ SBX_NOT_FOUND (request req_1)\n╰▶ List the resources to see what exists.\n',
     );
@@ -57,7 +57,7 @@ describe('printError', () => {
     expect(printed(new SandboxerError('SBX_STORE_BUSY', 'Locked.'))).toContain('SBX_STORE_BUSY');
   });
 
-  it('lists candidates and issues', () => {
+  it('printError lists candidates and issues', () => {
     const candidates = [{ extension: 'ext.local', excluded_by: [{ code: 'gpu', detail: 'has no GPU' }] }];
     expect(printed(apiError('SBX_NO_ROUTE', { candidates }))).toContain('├▶ ext.local: has no GPU\n');
     const issues = [{ file: 'p.yaml', line: 3, field: 'ttl', problem: 'Not a duration.' }];
@@ -66,7 +66,7 @@ describe('printError', () => {
     );
   });
 
-  it('is JSON when asked, and lets no text steer the terminal', () => {
+  it('printError is JSON when asked, and lets no text steer the terminal', () => {
     const json = new Printer({ json: true, quiet: false, color: false });
     expect(JSON.parse(printed(apiError('SBX_GONE'), json))).toMatchObject({
       error: { code: 'SBX_GONE', status: 410, request_id: 'req_1' },
@@ -76,7 +76,7 @@ describe('printError', () => {
 });
 
 describe('exitCodeOf', () => {
-  it('follows SPEC §13', () => {
+  it('exitCodeOf follows SPEC §13', () => {
     const codes = Object.fromEntries(
       (Object.keys(ERRORS) as ErrorCode[]).map((code) => [code, exitCodeOf(apiError(code), false)]),
     );

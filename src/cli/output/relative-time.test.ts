@@ -23,7 +23,7 @@ describe('shortDuration', () => {
 });
 
 describe('relativeTime', () => {
-  it('looks both ways', () => {
+  it('relativeTime covers past and future', () => {
     expect(relativeTime('2026-01-01T11:57:00Z', NOW)).toBe('3m ago');
     expect(relativeTime('2026-01-01T14:00:00Z', NOW)).toBe('in 2h');
     expect(relativeTime('2026-01-01T12:00:00.200Z', NOW)).toBe('now');
@@ -61,4 +61,4 @@ it.each([
   [9_949, '9.9s'],
   [9_960, '10s'],
   [90_000, '1m30s'],
-])('takes %d ms: %s', (ms, text) => expect(waitText(ms)).toBe(text));
+])('formatting takes %d ms: %s', (ms, text) => expect(waitText(ms)).toBe(text));

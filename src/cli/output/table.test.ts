@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 describe('tableLines', () => {
-  it('leaves out what can be spared before it cuts the rest to nothing', () => {
+  it('tableLines drops optional columns before it cuts the others to nothing', () => {
     const [id, text, n] = COLUMNS as [Column<Row>, Column<Row>, Column<Row>];
     const more = { ...text, title: 'MORE', spare: true };
     const most = { ...text, title: 'MOST', spare: true };
@@ -30,7 +30,7 @@ describe('tableLines', () => {
         expect(displayWidth(line)).toBeLessThanOrEqual(width);
   });
 
-  it('aligns', () => {
+  it('tableLines aligns its columns', () => {
     const rows = [
       { id: 'a', text: 'one', n: '1' },
       { id: 'bbb', text: 'twenty', n: '100' },
@@ -42,7 +42,7 @@ describe('tableLines', () => {
     ]);
   });
 
-  it('is cut to the width of the terminal, and never an id', () => {
+  it('tableLines cuts to the width of the terminal, and never cuts an id', () => {
     const id = 'sbx_0123456789abcdefghij';
     const rows = [{ id, text: 'a long text that cannot all be shown', n: '1' }];
     const lines = tableLines(COLUMNS, rows, 45);
@@ -52,7 +52,7 @@ describe('tableLines', () => {
     expect(tableLines(COLUMNS, rows, 20)[1]).toContain(id);
   });
 
-  it('counts what a terminal shows', () => {
+  it('tableLines counts the columns that a terminal shows', () => {
     const rows = [
       { id: '漢字', text: 'e\u0301', n: '1' },
       { id: 'abcd', text: 'x', n: '2' },
@@ -61,7 +61,7 @@ describe('tableLines', () => {
     expect(cutText('漢字漢字', 5)).toBe('漢字…');
   });
 
-  it('lets no text steer the terminal', () => {
+  it('tableLines lets no text steer the terminal', () => {
     const rows = [{ id: 'a\x1b[31m', text: 'b\nc\u202e', n: '\x07' }];
     const line = tableLines(COLUMNS, rows, undefined)[1] ?? '';
     expect(line).toBe('a\\x1b[31m  b c\\x202e  \\x07');

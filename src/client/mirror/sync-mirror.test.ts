@@ -59,7 +59,7 @@ async function sync(changes: ArchiveEntry[], gone: string[] = [], options: SyncO
 }
 
 describe('three ways', () => {
-  it('takes what changed inside, and leaves what changed here', async () => {
+  it('sync takes changes made inside, and leaves changes made here', async () => {
     put('b.txt', 'mine');
     put('new-here.txt', 'mine');
     const report = await sync(
@@ -78,7 +78,7 @@ describe('three ways', () => {
     expect(existsSync(join(dir, 'sub'))).toBe(false);
   });
 
-  it('reports what changed on both sides, and overwrites it only by force', async () => {
+  it('sync reports files changed on both sides, and overwrites them only by force', async () => {
     put('a.txt', 'mine');
     const change = [{ name: 'a.txt', content: 'inside' }];
     const report = await sync(change, ['b.txt']);
@@ -88,7 +88,7 @@ describe('three ways', () => {
     expect(text('a.txt')).toBe('inside');
   });
 
-  it('goes on from what the last one left in common', async () => {
+  it('a second sync continues from the state that the first left in common', async () => {
     await sync([{ name: 'a.txt', content: '1' }]);
     const second = await sync([{ name: 'a.txt', content: '2' }]);
     expect(second).toMatchObject({ written: ['a.txt'], conflicts: [] });
@@ -97,7 +97,7 @@ describe('three ways', () => {
     expect(text('a.txt')).toBe('3');
   });
 
-  it.skipIf(process.platform !== 'linux')('keeps names of any bytes', async () => {
+  it.skipIf(process.platform !== 'linux')('sync keeps names of any bytes', async () => {
     const inside = Buffer.from(join(root, 'inside'));
     const named = (top: Buffer | string, name: string) =>
       Buffer.concat([Buffer.from(top), Buffer.from(`/${name}`, 'latin1')]);
@@ -117,13 +117,13 @@ describe('three ways', () => {
     expect(isHostExecuted('.git\udcff')).toBe(true);
   });
 
-  it('does nothing in a dry run', async () => {
+  it('sync writes nothing in a dry run', async () => {
     const report = await sync([{ name: 'a.txt', content: 'inside' }], ['b.txt'], { dryRun: true });
     expect(report).toMatchObject({ written: ['a.txt'], deleted: ['b.txt'], dryRun: true });
     expect([text('a.txt'), text('b.txt')]).toEqual(['a', 'b']);
   });
 
-  it('keeps a directory that holds something of ours', async () => {
+  it('sync keeps a directory that holds a file of this machine', async () => {
     put('sub/mine.txt', 'mine');
     const report = await sync([], ['sub/c.txt', 'sub/']);
     expect(report.conflicts).toEqual([{ path: 'sub', reason: 'it holds files that are only here' }]);
@@ -131,7 +131,7 @@ describe('three ways', () => {
   });
 });
 
-describe('what never comes out unasked', () => {
+describe('host-executed files', () => {
   const samples = HOST_EXECUTED.map((pattern) =>
     pattern.replace(/\/$/, '/x').replace(/^\*/, 'any').replace('*', '1'),
   );
@@ -145,7 +145,7 @@ describe('what never comes out unasked', () => {
     }
   });
 
-  it('is found under names that some file systems take for the same', () => {
+  it('a host-executed file is found under names that some file systems take for the same', () => {
     for (const path of [
       '.GIT/hooks/x',
       '.g\u200cit/config',
@@ -173,7 +173,7 @@ describe('what never comes out unasked', () => {
     }
   });
 
-  it('is what decides over uploads: a rule from inside takes no effect', async () => {
+  it('a file that decides over uploads stays inside: its rules take no effect', async () => {
     put('.gitignore', '.env\nprivate/\n');
     put('.env', 'TOKEN=x');
     put('private/key', 'x');
@@ -200,7 +200,7 @@ describe('what never comes out unasked', () => {
     expect(packed).not.toContain('.env');
   });
 
-  it('is a repository in disguise, or a link to what is run', async () => {
+  it('a repository in disguise, or a link to a host-executed file, stays inside', async () => {
     const head = 'it makes a repository, whose settings git would run';
     const report = await sync([
       { name: 'docs/HEAD', content: 'ref: refs/heads/main\n' },
@@ -221,7 +221,7 @@ describe('what never comes out unasked', () => {
     ]);
   });
 
-  it('comes where a pattern allows it, and is not deleted either', async () => {
+  it('a host-executed file is written where a pattern allows it, and is not deleted either', async () => {
     put('.envrc', 'mine');
     base = await treeOfDirectory(dir, () => true);
     const kept = await sync([]);
@@ -231,7 +231,7 @@ describe('what never comes out unasked', () => {
     expect((await sync(change, [], { allow: ['.vscode/'] })).written).toEqual(['.vscode/tasks.json']);
   });
 
-  it('is what the ignore files here name, silently, and likely secrets', async () => {
+  it('files that the ignore files here name stay inside silently, and so do likely secrets', async () => {
     put('.gitignore', 'node_modules/\n');
     const report = await sync([
       { name: 'node_modules/x/index.js', content: 'x' },
@@ -243,7 +243,7 @@ describe('what never comes out unasked', () => {
 });
 
 describe('links', () => {
-  it('that lead out are not written', async () => {
+  it('links that lead out are not written', async () => {
     const report = await sync([
       { name: 'out', type: 'symlink', linkTarget: '../../etc/passwd' },
       { name: 'abs', type: 'symlink', linkTarget: '/etc/passwd' },
@@ -252,7 +252,7 @@ describe('links', () => {
     expect(report.withheld.map(({ path }) => path)).toEqual(['abs', 'out']);
   });
 
-  it('that are here are not followed', async () => {
+  it('links that exist here are not followed', async () => {
     mkdirSync(join(root, 'elsewhere'));
     writeFileSync(join(root, 'elsewhere/file'), 'theirs');
     symlinkSync(join(root, 'elsewhere'), join(dir, 'door'));
@@ -275,7 +275,7 @@ describe('links', () => {
     expect(lstatSync(join(dir, 'pointer')).isSymbolicLink()).toBe(true);
   });
 
-  it('and names that lead up end the sync or are held back', async () => {
+  it('links and names that lead up end the sync or are held back', async () => {
     await expect(sync([{ name: '../evil', content: 'x' }])).resolves.toMatchObject({ written: [] });
     expect(existsSync(join(root, 'evil'))).toBe(false);
   });

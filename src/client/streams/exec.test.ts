@@ -37,7 +37,7 @@ function out(type: number, text: string): Buffer {
 }
 
 describe('exec', () => {
-  it('gives the output and the exit', async () => {
+  it('exec gives the output and the exit', async () => {
     const client = await listen(
       createServer((_request, response) => {
         response.write(STARTED);
@@ -58,12 +58,12 @@ describe('exec', () => {
     expect([cut.stdout, cut.stderr, cut.truncated]).toEqual(['hello', 'oops', true]);
   });
 
-  it('says so when the stream ends before the program', async () => {
+  it('exec reports a stream that ends before the program', async () => {
     const client = await listen(createServer((_request, response) => response.end(STARTED)));
     await expect(client.exec('a', { command: 'x' }).result()).rejects.toMatchObject({ failure: 'lost' });
   });
 
-  it('kills by the id that the stream told, and hangs up when left', async () => {
+  it('exec kills by the id that the stream sent, and closes the connection when its reader stops', async () => {
     const seen: string[] = [];
     const closed = Promise.withResolvers<void>();
     const client = await listen(
@@ -84,7 +84,7 @@ describe('exec', () => {
     await closed.promise;
   });
 
-  it('leaves nobody behind when a handle fails unseen', async () => {
+  it('exec leaves no unhandled rejection when an unread handle fails', async () => {
     const client = await listen(createServer((_request, response) => response.writeHead(404).end()));
     client.exec('a', { command: 'x' });
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -92,7 +92,7 @@ describe('exec', () => {
 });
 
 describe('interactive exec', () => {
-  it('carries input, resize, signals and output over a real WebSocket', async () => {
+  it('interactive exec carries input, resize, signals and output over a real WebSocket', async () => {
     const server = createServer();
     const sockets = new WebSocketServer({ server, perMessageDeflate: false });
     const received: [number, string][] = [];
@@ -134,7 +134,7 @@ describe('interactive exec', () => {
     expect(chunks.map((chunk) => chunk.type)).toEqual(['started', 'terminal', 'exit']);
   });
 
-  it('turns a refused handshake into the problem', async () => {
+  it('interactive exec turns a refused handshake into the problem', async () => {
     const problem = { code: 'SBX_NOT_FOUND', status: 404, detail: 'none', remedy: '', retryable: false };
     const server = createServer();
     server.on('upgrade', (_request, socket) => {
@@ -147,7 +147,7 @@ describe('interactive exec', () => {
     await expect(client.interactive('a', { command: 'x' })).rejects.toMatchObject({ code: 'SBX_NOT_FOUND' });
   });
 
-  it('tunnels bytes to a port, both ways, in order', async () => {
+  it('interactive exec tunnels bytes to a port, both ways, in order', async () => {
     const server = createServer();
     const sockets = new WebSocketServer({ server, perMessageDeflate: false });
     sockets.on('connection', (socket, request) => {

@@ -27,8 +27,8 @@ function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   return parts;
 }
 
-describe('what the client repeats of the contract', () => {
-  it('is the same there', () => {
+describe('constants of the contract that the client repeats', () => {
+  it('FRAME_TYPE and API_VERSION of the client equal those of the contract', () => {
     expect(FRAME_TYPE).toEqual(CONTRACT_TYPES);
     expect(FRAMES_MEDIA_TYPE).toBe(CONTRACT_MEDIA);
     expect(API_VERSION).toBe(CONTRACT_VERSION);
@@ -36,7 +36,7 @@ describe('what the client repeats of the contract', () => {
 });
 
 describe('FrameDecoder', () => {
-  it('gives the same bytes and offsets however the stream is cut', () => {
+  it('FrameDecoder gives the same bytes and offsets however the stream is cut', () => {
     const payload = fc.uint8Array({ maxLength: 40 });
     const output = fc.tuple(fc.constantFrom(1, 2), payload);
     const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 5 });
@@ -67,13 +67,13 @@ describe('FrameDecoder', () => {
     );
   });
 
-  it('does not copy output', () => {
+  it('FrameDecoder does not copy output', () => {
     const frame = encodeFrame(FRAME_TYPE.stdout, Buffer.alloc(100));
     const [chunk] = new FrameDecoder().decode(frame);
     expect(chunk?.type === 'stdout' && chunk.data.buffer).toBe(frame.buffer);
   });
 
-  it('moves the offset over a gap and starts where it was told', () => {
+  it('FrameDecoder moves the offset over a gap and starts where it was told', () => {
     const decoder = new FrameDecoder(10);
     const gap = json(FRAME_TYPE.gap, { type: 'gap', offset: 10, missing: 90 });
     const chunks = decoder.decode(Buffer.concat([gap, encodeFrame(FRAME_TYPE.stdout, Buffer.from('x'))]));
@@ -83,13 +83,13 @@ describe('FrameDecoder', () => {
     ]);
   });
 
-  it('throws the problem of an error frame', () => {
+  it('FrameDecoder throws the problem of an error frame', () => {
     const problem = { code: 'SBX_BACKEND_LOST', detail: 'gone', status: 502, remedy: 'r', retryable: false };
     const frame = json(FRAME_TYPE.error, { type: 'error', problem });
     expect(() => new FrameDecoder().decode(frame)).toThrow(SandboxerApiError);
   });
 
-  it('skips frames of a later version and refuses endless ones', () => {
+  it('FrameDecoder skips frames of a later version and refuses endless ones', () => {
     expect(new FrameDecoder().decode(encodeFrame(77, Buffer.from('?')))).toEqual([]);
     const endless = Buffer.from([FRAME_TYPE.exit, 0xff, 0xff, 0xff, 0xff]);
     expect(() => new FrameDecoder().decode(endless)).toThrow(/too long/);

@@ -24,7 +24,7 @@ async function answering(listener: RequestListener, use: (message: IncomingMessa
 }
 
 describe('piecesOf', () => {
-  it('gives every byte in order, and holds a fast sender back', async () => {
+  it('piecesOf gives every byte in order, and holds a fast sender back', async () => {
     const sent = Buffer.alloc(16 * 1_048_576, 'abcdefg');
     let left = 0;
     await answering(
@@ -48,7 +48,7 @@ describe('piecesOf', () => {
     );
   });
 
-  it('throws when the answer is cut off', async () => {
+  it('piecesOf throws when the answer is cut off', async () => {
     await answering(
       (_, response) => {
         response.write('some', () => response.destroy());
@@ -62,7 +62,7 @@ describe('piecesOf', () => {
     );
   });
 
-  it('ends the answer when its reader stops early', async () => {
+  it('piecesOf ends the answer when its reader stops early', async () => {
     const { promise: hungUp, resolve } = Promise.withResolvers<void>();
     await answering(
       (_, response) => {

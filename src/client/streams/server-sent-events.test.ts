@@ -6,7 +6,7 @@ import { SandboxerClient } from '../sandboxer-client.ts';
 import { ServerSentEventDecoder } from './server-sent-events.ts';
 
 describe('ServerSentEventDecoder', () => {
-  it('gives whole events however the stream is cut', () => {
+  it('ServerSentEventDecoder gives whole events however the stream is cut', () => {
     const stream = Buffer.from(
       ': hi\n\nid: 1\nevent: x\ndata: {"é":\ndata:1}\n\r\nid:2\r\ndata: b\r\n\r\ndata\n\n',
     );
@@ -25,7 +25,7 @@ describe('ServerSentEventDecoder', () => {
 });
 
 describe('events.follow', () => {
-  it('goes on where the connection broke', async () => {
+  it('events.follow continues where the connection broke', async () => {
     const asked: (string | undefined)[] = [];
     const server = createServer((request, response) => {
       const last = request.headers['last-event-id'] as string | undefined;

@@ -67,7 +67,7 @@ function clientFor(url: string, options = {}) {
 }
 
 describe('Transport', () => {
-  it('keeps its connection and names the API version and the key', async () => {
+  it('Transport keeps its connection and names the API version and the key', async () => {
     const { url, requests, connections } = await serve((_request, response) =>
       answer(response, 200, { ok: 1 }),
     );
@@ -80,14 +80,14 @@ describe('Transport', () => {
     });
   });
 
-  it('speaks over a unix socket', async () => {
+  it('Transport speaks over a unix socket', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'sbx-'));
     open.push(() => rmSync(directory, { recursive: true }));
     const { url } = await serve((_request, response) => answer(response, 200, {}), join(directory, 's.sock'));
     expect(await clientFor(url).version()).toEqual({});
   });
 
-  it('turns a problem into an error with everything it says', async () => {
+  it('Transport turns a problem into an error with everything it says', async () => {
     const { url } = await serve((_request, response) =>
       answer(response, 402, {
         ...PROBLEM,
@@ -114,7 +114,7 @@ describe('Transport', () => {
     expect(error.problem.shortfall).toBe(7);
   });
 
-  it('makes a problem of an answer that is none', async () => {
+  it('Transport makes a problem of an answer that is no problem document', async () => {
     const { url } = await serve((_request, response) => response.writeHead(404).end('<html>nginx</html>'));
     await expect(clientFor(url).version()).rejects.toMatchObject({
       status: 404,
@@ -122,7 +122,7 @@ describe('Transport', () => {
     });
   });
 
-  it('repeats what is retryable, with the same idempotency key', async () => {
+  it('Transport repeats what is retryable, with the same idempotency key', async () => {
     const { url, requests } = await serve((_request, response, count) =>
       count < 3
         ? answer(response, 503, PROBLEM, { 'retry-after': '0' })
@@ -139,13 +139,13 @@ describe('Transport', () => {
     ['402, whatever it says', 402, { ...PROBLEM, status: 402 }],
     ['what is not retryable', 409, { ...PROBLEM, status: 409, retryable: false }],
     ['a wait that is too long', 429, { ...PROBLEM, status: 429, retry_after_seconds: 3600 }],
-  ])('does not repeat %s', async (_what, status, problem) => {
+  ])('Transport does not repeat %s', async (_what, status, problem) => {
     const { url, requests } = await serve((_request, response) => answer(response, status, problem));
     await expect(clientFor(url).version()).rejects.toBeInstanceOf(SandboxerApiError);
     expect(requests).toHaveLength(1);
   });
 
-  it('repeats a POST without a key only when nothing was done', async () => {
+  it('Transport repeats a POST without a key only when nothing was done', async () => {
     const { url, requests } = await serve((_request, response, count) =>
       answer(
         response,
@@ -158,7 +158,7 @@ describe('Transport', () => {
     expect(requests).toHaveLength(2);
   });
 
-  it('does not repeat a create that failed: the key would only bring the same failure', async () => {
+  it('Transport does not repeat a create that failed: the key would only bring the same failure', async () => {
     const { url, requests } = await serve((_request, response) =>
       answer(response, 502, { ...PROBLEM, status: 502, code: 'SBX_EXTENSION_FAILED' }),
     );
@@ -166,7 +166,7 @@ describe('Transport', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('repeats a read whose connection broke, and not a write', async () => {
+  it('Transport repeats a read whose connection broke, and not a write', async () => {
     const { url, requests } = await serve((request, response, count) =>
       count === 1 || request.method === 'POST' ? request.socket.destroy() : answer(response, 200, {}),
     );
@@ -176,7 +176,7 @@ describe('Transport', () => {
     expect(requests).toHaveLength(3);
   });
 
-  it('gives up after the retries it was given', async () => {
+  it('Transport gives up after the retries it was given', async () => {
     const { url, requests } = await serve((_request, response) =>
       answer(response, 503, PROBLEM, { 'retry-after': '0' }),
     );
@@ -184,7 +184,7 @@ describe('Transport', () => {
     expect(requests).toHaveLength(2);
   });
 
-  it('asks for help once when nobody is reached', async () => {
+  it('Transport calls the start hook once when no server is reached', async () => {
     const url = `unix:${join(tmpdir(), 'sbx-nobody-here.sock')}`;
     let asked = 0;
     const onUnreachable = async () => {
@@ -196,7 +196,7 @@ describe('Transport', () => {
   });
 
   it.each([false, true])(
-    'sends a stream whole to a server that had to be started (brief: %s)',
+    'Transport sends a stream whole to a server that had to be started (brief: %s)',
     async (brief) => {
       const directory = mkdtempSync(join(tmpdir(), 'sbx-'));
       open.push(() => rmSync(directory, { recursive: true }));
@@ -223,7 +223,7 @@ describe('Transport', () => {
     },
   );
 
-  it('leaves a stream unread as long as nobody is reached', async () => {
+  it('Transport leaves a stream unread until a server is reached', async () => {
     let read = 0;
     async function* stream() {
       read += 1;
@@ -234,7 +234,7 @@ describe('Transport', () => {
     expect(read).toBe(0);
   });
 
-  it('ends on abort and on timeout', async () => {
+  it('Transport ends on abort and on timeout', async () => {
     const { url } = await serve(() => {});
     const abort = new AbortController();
     const aborted = clientFor(url).version({ signal: abort.signal });
@@ -248,7 +248,7 @@ describe('Transport', () => {
     await expect(pending).rejects.toThrow('all of it');
   });
 
-  it('stops sending a body that the server has already refused', async () => {
+  it('Transport stops sending a body that the server has already refused', async () => {
     const { url } = await serve((_request, response) =>
       answer(response, 413, { ...PROBLEM, status: 413, retryable: false }, { connection: 'close' }),
     );
@@ -267,7 +267,7 @@ describe('Transport', () => {
     expect(sent).toBeLessThan(10_000);
   });
 
-  it('passes on the error of a body that cannot be read', async () => {
+  it('Transport passes on the error of a body that cannot be read', async () => {
     const { url } = await serve((request) => void request.resume());
     async function* broken() {
       yield Buffer.from('x');
@@ -284,7 +284,7 @@ describe('a brief client on a unix socket', () => {
     return join(directory, 's.sock');
   }
 
-  it('gets answers of every kind, each over a connection of its own', async () => {
+  it('a brief client on a unix socket gets answers of every kind, each over a connection of its own', async () => {
     const large = 'ä'.repeat(300_000);
     const { url, connections, requests } = await serve((request, response, count) => {
       if (count === 1) return answer(response, 200, { large });
@@ -311,7 +311,7 @@ describe('a brief client on a unix socket', () => {
     expect(requests[0]?.headers).toMatchObject({ 'sandboxer-api-version': '1' });
   });
 
-  it('tells problems, broken answers and strangers apart, and retries what may be', async () => {
+  it('a brief client tells problems, broken answers and other protocols apart, and retries what may be retried', async () => {
     const { url } = await serve((_request, response, count) => {
       if (count === 1) return answer(response, 503, PROBLEM, { 'retry-after': '0' });
       if (count === 2) return answer(response, 200, { ok: 1 });
@@ -334,7 +334,7 @@ describe('a brief client on a unix socket', () => {
     await expect(nobody.version()).rejects.toMatchObject({ failure: 'unreachable', sent: false });
   });
 
-  it('hears a refusal that came before its request was read', async () => {
+  it('a brief client on a unix socket reads a refusal that came before its request was read', async () => {
     const path = socketPath();
     const body = JSON.stringify(PROBLEM);
     const refusal = `HTTP/1.1 403 No\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
@@ -351,7 +351,7 @@ describe('a brief client on a unix socket', () => {
     });
   });
 
-  it('refuses what would smuggle a header, honours the time limit and a signal', async () => {
+  it('a brief client refuses values that would smuggle a header, honours the time limit and a signal', async () => {
     const { url } = await serve(() => {}, socketPath());
     const smuggler = clientFor(url, { brief: true, workspace: 'a\r\nx-evil: 1' });
     await expect(smuggler.version()).rejects.toThrow(TypeError);

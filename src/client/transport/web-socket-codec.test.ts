@@ -31,7 +31,7 @@ function unmasked(frame: Buffer): { opcode: number; payload: Buffer } {
 }
 
 describe('frames that go out', () => {
-  it('are masked and carry the payload, whatever its length', () => {
+  it('outgoing frames are masked and carry the payload, whatever its length', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (payload) => {
         const frame = encodeWebSocketFrame(OPCODE.binary, payload);
@@ -62,7 +62,7 @@ describe('frames that go out', () => {
 });
 
 describe('WebSocketDecoder', () => {
-  it('gives whole messages however the stream is cut', () => {
+  it('WebSocketDecoder gives whole messages however the stream is cut', () => {
     const messages = fc.array(fc.uint8Array({ maxLength: 400 }), { minLength: 1, maxLength: 6 });
     fc.assert(
       fc.property(messages, fc.integer({ min: 1, max: 37 }), (payloads, size) => {
@@ -77,13 +77,13 @@ describe('WebSocketDecoder', () => {
     );
   });
 
-  it('reads long lengths', () => {
+  it('WebSocketDecoder reads long lengths', () => {
     const payload = Buffer.alloc(70_000, 1);
     const [message] = new WebSocketDecoder().decode(serverFrame(OPCODE.binary, payload));
     expect(message?.data.equals(payload)).toBe(true);
   });
 
-  it('joins fragments and lets control frames through in between', () => {
+  it('WebSocketDecoder joins fragments and lets control frames through in between', () => {
     const stream = Buffer.concat([
       serverFrame(OPCODE.text, Buffer.from('ab'), false),
       serverFrame(OPCODE.ping, Buffer.from('hi')),
@@ -106,7 +106,7 @@ describe('WebSocketDecoder', () => {
       Buffer.concat([serverFrame(1, Buffer.alloc(0), false), serverFrame(1, Buffer.alloc(0))]),
     ],
     ['a message beyond all bounds', Buffer.from([0x82, 127, 0, 0, 1, 0, 0, 0, 0, 0])],
-  ])('refuses %s', (_what, bytes) => {
+  ])('WebSocketDecoder refuses %s', (_what, bytes) => {
     expect(() => new WebSocketDecoder().decode(bytes)).toThrow(/WebSocket is damaged/);
   });
 });

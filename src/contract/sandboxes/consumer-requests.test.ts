@@ -16,11 +16,11 @@ describe("the consumers' requests", () => {
     expect(CreateSandboxRequest.parse(JSON.parse(text)).consumer.harness).toBeTypeOf('string');
   });
 
-  it('defaults to the canary', () => {
+  it('a consumer request without a profile defaults to the canary', () => {
     expect(CreateSandboxRequest.parse({}).profile).toBe('profile.sandbox-canary');
   });
 
-  it('takes "remote" for "remote-canonical"', () => {
+  it('a consumer request may write "remote" for "remote-canonical"', () => {
     expect(CreateSandboxRequest.parse({ workspace: { mode: 'remote' } }).workspace?.mode).toBe(
       'remote-canonical',
     );

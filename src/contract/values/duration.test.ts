@@ -24,7 +24,7 @@ describe('durations', () => {
     },
   );
 
-  it('formats to something that parses to the same number', () => {
+  it('formatDuration writes text that parses to the same number', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 300_000_000 }),
@@ -33,7 +33,7 @@ describe('durations', () => {
     );
   });
 
-  it('refuses numbers that are not whole and positive', () => {
+  it('formatDuration refuses numbers that are not whole and positive', () => {
     for (const value of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(DurationSeconds.safeParse(value).success).toBe(false);
   });

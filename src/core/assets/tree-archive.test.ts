@@ -72,7 +72,7 @@ function forged(archive: Buffer, { name, linkTarget }: { name?: string; linkTarg
 const long = `${'deep/'.repeat(40)}${'ü'.repeat(60)}.txt`;
 
 describe('tar', () => {
-  it('is read by the system’s tar', async () => {
+  it('a written archive is read by the system’s tar', async () => {
     const link = entry('dir/link', { kind: 'symlink', linkTarget: 'a b.txt', size: 0 });
     const archive = await bytesOf(
       writeTreeArchive(
@@ -101,7 +101,7 @@ describe('tar', () => {
       writeFileSync(join(tree, 'empty'), '');
       symlinkSync('empty', join(tree, 'link'));
     });
-    it('is read', async () => {
+    it('an archive made by the system’s tar is read', async () => {
       const archive = execFileSync('tar', [`--format=${format}`, '-cf', '-', '-C', tree, '.'], {
         maxBuffer: 1e8,
       });
@@ -116,7 +116,7 @@ describe('tar', () => {
     });
   });
 
-  it('skips what is not read of an entry', async () => {
+  it('a tar reader skips the unread rest of an entry', async () => {
     const archive = await bytesOf(
       writeTreeArchive(of(entry('a', {}, 'x'.repeat(5000)), entry('b', {}, 'second'))),
     );
@@ -154,7 +154,7 @@ describe('tar', () => {
     expect((await entriesOf(archive)).map(({ name }) => name)).toEqual(names);
   });
 
-  it('refuses hard links and devices', async () => {
+  it('a tar reader refuses hard links and devices', async () => {
     for (const type of ['1', '3', '4', '6']) {
       const archive = await bytesOf(writeTreeArchive(of(entry('odd', { size: 0 }))));
       const sum =
@@ -165,7 +165,7 @@ describe('tar', () => {
     }
   });
 
-  it('refuses what is damaged or cut off', async () => {
+  it('a tar reader refuses archives that are damaged or cut off', async () => {
     const archive = await bytesOf(writeTreeArchive(of(entry('a', {}, 'x'.repeat(2000)))));
     await expect(entriesOf(archive.subarray(0, 1500))).rejects.toThrow();
     archive[0] = 0x7a;

@@ -42,23 +42,23 @@ const RESERVED: Step[] = [
 ];
 const SPENT: Step[] = [...RESERVED, ['capture', 4], ['budget_capture', 4]];
 
-describe('what a budget spent', () => {
-  it('is what was captured under it', () => {
+describe('audit of a budget', () => {
+  it('the spent amount of a budget equals the captures under it', () => {
     expect(audited([...SPENT, ['release', 6], ['budget_release', 6]])).toEqual([]);
     expect(audited(SPENT, ['h'])).toEqual([]);
   });
 
-  it('is found when a capture passed it by, or counted more', () => {
+  it('the budget audit finds a capture that was not counted, or counted more than once', () => {
     expect(audited([...RESERVED, ['capture', 4]], ['h'])).toHaveLength(1);
     expect(audited([...RESERVED, ['capture', 4], ['budget_capture', 5]], ['h'])).toHaveLength(1);
   });
 
-  it('is found when it is still reserved by what is over, or was never reserved', () => {
+  it('the budget audit finds an amount reserved for something over, or never reserved', () => {
     expect(audited(SPENT)).toEqual([expect.stringContaining('6 of it are still reserved')]);
     expect(audited([...SPENT, ['budget_capture', 7]], ['h']).length).toBeGreaterThan(0);
   });
 
-  it('is found when it counts in a window that it does not belong to', () => {
+  it('the budget audit finds a capture counted in a window it does not belong to', () => {
     expect(
       audited(
         [
@@ -70,7 +70,7 @@ describe('what a budget spent', () => {
     ).toEqual([expect.stringContaining('2026-11-17, where it does not belong')]);
   });
 
-  it('may be less where the budget came later or was taken away', () => {
+  it('the spent amount of a budget may be less where the budget came later or was taken away', () => {
     const later: Step[] = [
       ['hold', 10],
       ['capture', 4],

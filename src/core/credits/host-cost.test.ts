@@ -6,7 +6,7 @@ const HOUR = 3_600_000;
 const capacity = { millicpu: 8_000, memoryMb: 16_384, sandboxes: null };
 
 describe('the cost of a host', () => {
-  it('is worked out as the guide shows', () => {
+  it('the cost of a host is computed as in the guide', () => {
     // Forty cents an hour for a day; two sandboxes of half the machine for six hours each, at different times.
     const uses = [0, 6].map((start) => ({
       from: start * HOUR,
@@ -26,7 +26,7 @@ describe('the cost of a host', () => {
     expect(breakEven(cost, 12_000_000)).toBeCloseTo(0.2);
   });
 
-  it('is divided without anything left over or counted twice', () => {
+  it('the cost of a host is divided without a remainder or a double count', () => {
     const use = fc
       .tuple(
         fc.integer({ min: -5, max: 30 }),

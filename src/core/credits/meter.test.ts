@@ -47,12 +47,12 @@ function meterAt(rate: bigint, changes: Partial<MeterRecord> = {}): MeterRecord 
 }
 
 describe('metering', () => {
-  it('charges a rate that no second would round to anything', () => {
+  it('metering charges a rate that no second would round to anything', () => {
     // 10 GiB of storage at 30,000 pico-USD a second: a day is 2,592 µ$, each second 0.03.
     expect(cumulativeMicroUsd(meterAt(30_000n), 86_400_000)).toBe(2_592);
   });
 
-  it('gives one total however it is sliced', () => {
+  it('metering gives one total however it is sliced', () => {
     const slices = fc.array(fc.integer({ min: 0, max: 100_000 }), { maxLength: 50 });
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 12n }), slices, (rate, lengths) => {
@@ -70,19 +70,19 @@ describe('metering', () => {
     );
   });
 
-  it('never runs backwards with the clock', () => {
+  it('metering never runs backwards with the clock', () => {
     const meter = rebase(meterAt(10n ** 9n), 5_000, 10n ** 9n);
     expect(cumulativeMicroUsd(meter, 1_000)).toBe(cumulativeMicroUsd(meter, 5_000));
     expect(rebase(meter, 1_000, 0n).since).toBe(5_000);
   });
 
-  it('costs nothing while paused at rate zero, and at least the minimum', () => {
+  it('metering costs nothing while paused at rate zero, and at least the minimum', () => {
     const paused = rebase(meterAt(10n ** 9n), 1_000, 0n);
     expect(cumulativeMicroUsd(paused, 3_600_000)).toBe(1_000);
     expect(cumulativeMicroUsd(meterAt(10n ** 9n, { minimumSeconds: 60 }), 1_000)).toBe(60_000);
   });
 
-  it('holds at least what will be charged', () => {
+  it('metering holds at least what will be charged', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: 0n, max: 10n ** 12n }),

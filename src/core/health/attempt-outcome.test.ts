@@ -44,7 +44,7 @@ const storiesOf = (allowed: readonly (ErrorCode | 'ready')[]) =>
     { maxLength: 40 },
   );
 
-describe('whose fault an error is', () => {
+describe('fault of a failed attempt', () => {
   it('every code of the catalogue names one fault', () => {
     for (const code of codes) expect(Fault.options, code).toContain(ERRORS[code].fault);
   });

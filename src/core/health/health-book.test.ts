@@ -38,8 +38,8 @@ class Story {
   }
 }
 
-describe('what our attempts say of a backend', () => {
-  it('is a prior until something was tried', () => {
+describe('the health book', () => {
+  it('the health book returns a prior until an attempt was made', () => {
     const { standing } = { standing: new Story().standing(0) };
     expect(standing).toMatchObject({
       breaker: 'closed',
@@ -50,7 +50,7 @@ describe('what our attempts say of a backend', () => {
     });
   });
 
-  it('believes a slow answer at once and a quick one little by little', () => {
+  it('the health book raises its estimate at once for a slow answer, and lowers it little by little', () => {
     const story = new Story();
     for (let n = 0; n < 5; n += 1) story.attempt('ready', n * 1000, 100);
     expect(story.standing(6000).wait_ms).toBe(100);
@@ -62,7 +62,7 @@ describe('what our attempts say of a backend', () => {
     expect(after).toBeGreaterThan(3000);
   });
 
-  it('knows that a burst is slower than one alone', () => {
+  it('the health book expects a burst to be slower than a single create', () => {
     const { book } = new Story();
     const keys = Array.from({ length: 30 }, (_, n) => ({
       attemptId: `b${n}`,
@@ -77,7 +77,7 @@ describe('what our attempts say of a backend', () => {
     expect(book.standing(header, 'healthy', recipe, 3000).wait_ms).toBeGreaterThan(1000);
   });
 
-  it('opens after five failures in a row, tries once after a pause, and pauses longer each time', () => {
+  it('the breaker opens after five failures in a row, tries once after a pause, and pauses longer each time', () => {
     const story = new Story();
     for (let n = 0; n < 4; n += 1) story.attempt('backend', n);
     expect(story.standing(200).breaker).toBe('closed');
@@ -95,7 +95,7 @@ describe('what our attempts say of a backend', () => {
     expect(story.standing(45_600).breaker).toBe('closed');
   });
 
-  it('forgets a trial that never reported, so that nothing stays shut for ever', () => {
+  it('the breaker forgets a trial that never reported, and admits another', () => {
     const story = new Story();
     for (let n = 0; n < 5; n += 1) story.attempt('backend', 0, 0);
     story.book.started(
@@ -106,7 +106,7 @@ describe('what our attempts say of a backend', () => {
     expect(story.standing(20_000 + 120_000).breaker).toBe('half_open');
   });
 
-  it('lets one in to try again, and no other before that one is known', () => {
+  it('the breaker admits one trial, and no other before its outcome is known', () => {
     const story = new Story();
     const place = { extensionId: header.id, hostId: null };
     for (let n = 0; n < 5; n += 1) story.attempt('backend', 0, 0);
@@ -117,7 +117,7 @@ describe('what our attempts say of a backend', () => {
     expect(story.book.awaitsTrial(place, 15_005)).toBe(false);
   });
 
-  it('believes a canary: one that works closes, one that fails keeps it open for longer', () => {
+  it('a canary that works closes the breaker, one that fails keeps it open for longer', () => {
     const story = new Story();
     const place = { extensionId: header.id, hostId: 'h1' };
     const there = { extensionId: header.id, hostId: 'h1', recipeClass: 'host/container' };
@@ -137,7 +137,7 @@ describe('what our attempts say of a backend', () => {
     expect(story.standing(45_200)).toMatchObject({ breaker: 'closed', samples: 5 });
   });
 
-  it('never takes capacity or a mistake of ours for a failure', () => {
+  it('the health book never counts lack of capacity or a server fault as a failure', () => {
     const story = new Story();
     for (let n = 0; n < 50; n += 1) {
       story.attempt('capacity', n);
@@ -150,21 +150,21 @@ describe('what our attempts say of a backend', () => {
     expect(outcomeOfError('SBX_TIMEOUT', platform)).toBe('backend');
   });
 
-  it('keeps a refused key apart from the health of the backend', () => {
+  it('the health book keeps a refused key apart from the health of the backend', () => {
     const story = new Story();
     story.attempt('key', 0, 0);
     expect(story.standing(1)).toMatchObject({ breaker: 'closed', key_refused: true, success: 0.98 });
     expect(story.standing(60_000).key_refused).toBe(false);
   });
 
-  it('does not count an attempt as load for ever', () => {
+  it('the health book does not count an attempt as load for ever', () => {
     const story = new Story();
     story.book.started({ attemptId: 'x', extensionId: header.id, hostId: null, recipeClass: 'h' }, 0);
     expect(story.standing(1000).in_flight).toBe(1);
     expect(story.standing(1_000_000).in_flight).toBe(0);
   });
 
-  it('tells a host that keeps failing from the others', () => {
+  it('the health book tells a host that keeps failing from the others', () => {
     const { book } = new Story();
     const on = (hostId: string, n: number) => ({
       attemptId: `${hostId}${n}`,
@@ -185,7 +185,7 @@ describe('what our attempts say of a backend', () => {
     expect(book.standing(header, 'healthy', recipe, 100)).toMatchObject({ breaker: 'closed', samples: 12 });
   });
 
-  it('learns from what was outrun that it would have taken longer, and nothing else', () => {
+  it('the health book learns from an outrun attempt only that it would have taken longer', () => {
     const story = new Story();
     for (let n = 0; n < 19; n += 1) story.attempt('ready', n * 1000, 100);
     expect(story.standing(30_000).p95_ms).toBeUndefined();
@@ -193,7 +193,7 @@ describe('what our attempts say of a backend', () => {
     expect(story.standing(40_000)).toMatchObject({ p50_ms: 100, p95_ms: 100, tail_ms: 1900, samples: 19 });
   });
 
-  it('is strained while it has no room or its breaker is open', () => {
+  it('a backend is strained while it has no room or its breaker is open', () => {
     const story = new Story();
     expect(story.book.isStrained(header.id, 0)).toBe(false);
     story.attempt('capacity', 0, 0);
@@ -201,7 +201,7 @@ describe('what our attempts say of a backend', () => {
     expect(story.book.isStrained(header.id, 60_000)).toBe(false);
   });
 
-  it('weighs few samples lightly and lets old ones fade', () => {
+  it('the health book weighs few samples lightly and lets old ones fade', () => {
     const story = new Story();
     story.attempt('backend', 0, 0);
     expect(story.standing(1).success).toBeGreaterThan(0.85);

@@ -3,13 +3,13 @@ import { SandboxState } from '../../contract/values/state.ts';
 import { assertMove, canMove, isLiving, TRANSITIONS } from './lifecycle.ts';
 
 describe('the state table', () => {
-  it('accepts destroying from every state that is not destroyed', () => {
+  it('the state table accepts destroying from every state that is not destroyed', () => {
     for (const state of SandboxState.options) {
       expect(canMove(state, 'destroying')).toBe(state !== 'destroyed' && state !== 'destroying');
     }
   });
 
-  it('leads from every state to destroyed', () => {
+  it('the state table leads from every state to destroyed', () => {
     const reaches = new Set<string>(['destroyed']);
     for (let grown = true; grown; ) {
       grown = false;
@@ -20,17 +20,17 @@ describe('the state table', () => {
     expect([...reaches].sort()).toEqual([...SandboxState.options].sort());
   });
 
-  it('has no way out of destroyed and none back from the dead, but for recreate', () => {
+  it('destroyed has no way out, and only recreate leads from a dead state to a living one', () => {
     expect(TRANSITIONS.filter(({ from }) => from === 'destroyed')).toEqual([]);
     const back = TRANSITIONS.filter(({ from, to }) => !isLiving(from) && isLiving(to));
     expect(back.map(({ from, to }) => `${from}>${to}`)).toEqual(['destroying>requested']);
   });
 
-  it('lists each move once', () => {
+  it('the state table lists each move once', () => {
     expect(new Set(TRANSITIONS.map(({ from, to }) => `${from}>${to}`)).size).toBe(TRANSITIONS.length);
   });
 
-  it('refuses what it does not list, by name', () => {
+  it('the state table refuses what it does not list, by name', () => {
     expect(() => assertMove('destroyed', 'ready')).toThrow(/destroyed cannot become ready/);
   });
 });

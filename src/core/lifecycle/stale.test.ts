@@ -10,8 +10,8 @@ const owned = {
   parts: ['container x', 'network y'],
 };
 
-describe('what is stale', () => {
-  it('of the records: what is over, failed, or does not get on with its end', () => {
+describe('stale objects', () => {
+  it('a stale record is over, failed, or does not get on with its end', () => {
     const later = T0 + PATIENCE;
     const row = (state: Parameters<typeof sampleSandbox>[0]) =>
       sampleSandbox({ stateSince: T0, deadlineAt: T0 + 10, ...state });
@@ -31,7 +31,7 @@ describe('what is stale', () => {
     expect(evidence?.join(' ')).toMatch(/teardown failed 1 times: no route/);
   });
 
-  it('of what carries our mark: only what no record answers for', () => {
+  it('an object with our mark is stale only if no record answers for it', () => {
     expect(staleOwned(owned, null, null)).toMatchObject({ kind: 'orphaned', since: T0 });
     for (const state of ['journalled', 'provisioned', 'won', 'condemned'] as const)
       expect(staleOwned(owned, sampleAttempt('s', { state }), null)).toBeNull();
@@ -44,7 +44,7 @@ describe('what is stale', () => {
     expect(gone?.evidence.at(-1)).toBe('there: container x, network y');
   });
 
-  it('of snapshots that carry our mark: what was deleted or never on record', () => {
+  it('a snapshot with our mark is stale if it was deleted or never on record', () => {
     const kept = { snapshotId: 'snap_1', createdAt: T0, parts: ['image x'] };
     expect(staleSnapshot('us', kept, null)).toMatchObject({ kind: 'orphaned', since: T0 });
     for (const state of ['creating', 'available', 'deleting'] as const)
@@ -55,7 +55,7 @@ describe('what is stale', () => {
     expect(finding?.evidence.at(-1)).toBe('there: image x');
   });
 
-  it('of what carries another mark: it is named and nothing else', () => {
+  it('an object with another mark is named and nothing else', () => {
     const one = { owner: 'them', what: 'x', parts: [], createdAt: null };
     expect(staleUnowned(one)).toEqual({
       kind: 'unknown-owner',

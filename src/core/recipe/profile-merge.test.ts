@@ -10,7 +10,7 @@ const base = {
 };
 
 describe('mergeProfile', () => {
-  it('merges maps, replaces lists and scalars', () => {
+  it('mergeProfile merges maps, replaces lists and scalars', () => {
     const change = { ttl: { max: '8h' }, network: { egress: [] }, labels: { team: 'red' } };
     expect(mergeProfile(base, [{ document: change, priority: 0 }])).toEqual({
       ...base,
@@ -20,7 +20,7 @@ describe('mergeProfile', () => {
     });
   });
 
-  it('takes null as “the default of the schema”', () => {
+  it('mergeProfile takes null as “the default of the schema”', () => {
     const change = { ttl: null, network: { egress: null } };
     expect(mergeProfile(base, [{ document: change, priority: 0 }])).toEqual({
       id: 'profile.x',
@@ -29,18 +29,18 @@ describe('mergeProfile', () => {
     });
   });
 
-  it('applies ascending priorities, equals in the given order', () => {
+  it('mergeProfile applies ascending priorities, equals in the given order', () => {
     const layer = (image: string, priority: number) => ({ document: { image }, priority });
     expect(mergeProfile(base, [layer('high', 2), layer('low', 1)])).toMatchObject({ image: 'high' });
     expect(mergeProfile(base, [layer('first', 1), layer('second', 1)])).toMatchObject({ image: 'second' });
   });
 
-  it('keeps the identity of the base', () => {
+  it('mergeProfile keeps the identity of the base', () => {
     const document = { kind: 'override', id: 'profile.x', version: '2.0.0', priority: 5, image: 'debian' };
     expect(mergeProfile(base, [{ document, priority: 5 }])).toEqual({ ...base, image: 'debian' });
   });
 
-  it('changes neither its arguments nor any prototype', () => {
+  it('mergeProfile changes neither its arguments nor any prototype', () => {
     const before = structuredClone(base);
     const hostile = JSON.parse('{"__proto__": {"polluted": 1}, "ttl": {"__proto__": {"polluted": 1}}}');
     mergeProfile(base, [{ document: hostile, priority: 0 }]);
@@ -48,7 +48,7 @@ describe('mergeProfile', () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 
-  it('is idempotent, and an override of nothing changes nothing', () => {
+  it('mergeProfile is idempotent, and an override of nothing changes nothing', () => {
     const documents = fc.dictionary(
       fc.constantFrom('a', 'b', 'c'),
       fc.letrec((tie) => ({

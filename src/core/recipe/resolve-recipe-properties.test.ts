@@ -24,7 +24,7 @@ type Parts = Omit<ProfileInput, 'id' | 'version'>;
 const profileOf = (parts: Parts) => Profile.parse({ id: 'profile.test', version: '1.0.0', ...parts });
 const requestOf = (parts: CreateSandboxInput) => CreateSandboxRequest.parse(parts);
 
-describe('for every profile and request', () => {
+describe('recipes of every profile and request', () => {
   const extensions = ['ext.a', 'ext.a#1', 'ext.b', 'ext.c'];
   const ids = fc.subarray(extensions);
   const constraints = fc.record(
@@ -190,7 +190,7 @@ describe('for every profile and request', () => {
     });
   });
 
-  it('resources and life never grow', () => {
+  it('resources and lifetime of a recipe never exceed the profile’s', () => {
     forAccepted('size', (profile, _request, recipe) => {
       for (const name of ['cpu', 'memory_mb'] as const) {
         const most = profile.resources[name];

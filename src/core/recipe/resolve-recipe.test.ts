@@ -43,23 +43,23 @@ function expectRefusal(profile: Parts, request: CreateSandboxInput, field: strin
 describe('ttl', () => {
   const ttl = { default: '1h', max: '4h' };
 
-  it('is the default when none is asked for', () => {
+  it('a ttl is the default when the request has none', () => {
     const { recipe, ttlSeconds } = resolveRecipe(profileOf({ ttl }), requestOf(), agent);
     expect([ttlSeconds, recipe.ttlSeconds, recipe.maxTtlSeconds]).toEqual([3600, 3600, 14_400]);
   });
 
-  it('may be anything up to the maximum', () => {
+  it('a ttl may be anything up to the maximum', () => {
     expect(resolve({ ttl }, { ttl: '4h' }).ttlSeconds).toBe(14_400);
   });
 
-  it('is refused above the maximum, which the remedy names', () => {
+  it('a ttl above the maximum is refused, and the remedy names the maximum', () => {
     expectRefusal({ ttl }, { ttl: '4h1s' }, 'ttl');
     expect(refusalOf({ ttl }, { ttl: '5h' }).remedy).toContain('4h');
   });
 });
 
 describe('overrides', () => {
-  it('are refused unless the profile lists them', () => {
+  it('profile overrides are refused unless the profile lists them', () => {
     const none = {};
     expectRefusal(none, { image: 'debian' }, 'image');
     expectRefusal(none, { resources: { cpu: 1 } }, 'resources.cpu');
@@ -69,7 +69,7 @@ describe('overrides', () => {
     expectRefusal({ ttl: { default: 60, max: 60, idle_reap: 30 } }, { idle_reap: 31 }, 'idle_reap');
   });
 
-  it('are taken where the profile lists them', () => {
+  it('profile overrides are taken where the profile lists them', () => {
     const profile: Parts = { overridable: ['image', 'resources', 'workspace', 'idle_reap'] };
     const recipe = resolve(profile, {
       image: 'debian',
@@ -133,7 +133,7 @@ describe('network', () => {
   const setup = { secret_refs: [{ name: 'GITHUB' }] };
   const profile: Parts = { network, setup };
 
-  it('may be narrowed by anybody', () => {
+  it('the network of a request may be narrowed by every caller', () => {
     expect(resolve(profile, { network: { default: 'deny' } }).network.egress).toEqual([]);
     const egress = [{ host: 'api.github.com', methods: ['GET'] }, { host: 'registry.example.org' }];
     expect(resolve(profile, { network: { egress } }).network.egress).toHaveLength(2);
@@ -150,21 +150,21 @@ describe('network', () => {
     ['another method', { host: 'api.github.com', methods: ['DELETE'] }],
     ['any method', { host: 'api.github.com' }],
     ['a credential for another host', { host: 'registry.example.org', credential: 'GITHUB' }],
-  ])('is refused: %s', (_name, rule) => {
+  ])('the network of a request is refused: %s', (_name, rule) => {
     expectRefusal(profile, { network: { egress: [rule] } }, 'network');
     expectRefusal({ ...profile, overridable: ['network'] }, { network: { egress: [rule] } }, 'network');
   });
 
-  it('is refused: open where the profile denies', () => {
+  it('an open network is refused where the profile denies', () => {
     expectRefusal({ ...profile, overridable: ['network'] }, { network: { default: 'allow' } }, 'network');
   });
 
-  it('does not send a declared secret to a host of the request’s choosing, even from an open network', () => {
+  it('a declared secret is not sent to a host of the request’s choosing, even from an open network', () => {
     const egress = [{ host: 'evil.example', credential: 'GITHUB' }];
     expectRefusal({ network: { default: 'allow' }, setup }, { network: { egress } }, 'network');
   });
 
-  it('sends a secret of the request itself where the profile lets traffic go', () => {
+  it('a secret of the request itself is sent where the profile lets traffic go', () => {
     const request: CreateSandboxInput = {
       setup_metadata: { secret_refs: ['env:NPM'] },
       network: { egress: [{ host: 'registry.example.org', credential: 'NPM' }] },
@@ -173,12 +173,12 @@ describe('network', () => {
     expect(resolve(open, request).network.egress[0]?.credential).toBe('NPM');
   });
 
-  it('is refused: a credential that is no secret of the recipe', () => {
+  it('a credential that is no secret of the recipe is refused', () => {
     const request = { network: { egress: [{ host: 'a.example', credential: 'NOPE' }] } };
     expectRefusal({ overridable: ['network'] }, request, 'network.egress[0].credential', admin);
   });
 
-  it('may be widened by an administrator where the profile lists it', () => {
+  it('the network of a request may be widened by an administrator where the profile lists it', () => {
     const wide: CreateSandboxInput = { network: { default: 'allow' } };
     expect(resolve({ overridable: ['network'] }, wide, admin).network.default).toBe('allow');
     expectRefusal({}, wide, 'network', admin);
@@ -186,7 +186,7 @@ describe('network', () => {
 });
 
 describe('route', () => {
-  it('intersects only, unites ignore, takes the stricter of the rest', () => {
+  it('a merged route intersects only, unites ignore, takes the stricter of the rest', () => {
     const profile: Parts = {
       route: {
         strategy: 'prefer-self-hosted',
@@ -215,14 +215,14 @@ describe('route', () => {
     });
   });
 
-  it('refuses what lies outside', () => {
+  it('a merged route refuses values outside the profile’s bounds', () => {
     const only: Parts = { route: { only: ['ext.a'] } };
     expectRefusal(only, { route: { only: ['ext.b'] } }, 'route.only');
     expectRefusal(only, { route: { order: ['ext.b'] } }, 'route.order');
     expectRefusal(only, { route: { fallback: ['ext.b'] } }, 'route.fallback');
   });
 
-  it('keeps a pinned backend pinned', () => {
+  it('a merged route keeps a pinned backend pinned', () => {
     const pinned: Parts = { extension: 'ext.a', route: { fallback: ['ext.b'] } };
     expect(resolve(pinned, { route: { strategy: 'lowest-cost' } }).pinnedExtension).toBe('ext.a');
     expect(resolve(pinned, { route: { fallback: [] } }).route.fallback).toEqual([]);
@@ -230,7 +230,7 @@ describe('route', () => {
     expectRefusal(pinned, { route: { fallback: ['ext.c'] } }, 'route.fallback');
   });
 
-  it('stays explicit, and an explicit route names its backends', () => {
+  it('a merged route stays explicit, and an explicit route names its backends', () => {
     const explicit: Parts = { route: { strategy: 'explicit', order: ['ext.a'] } };
     expectRefusal(explicit, { route: { strategy: 'lowest-cost' } }, 'route.strategy');
     expectRefusal(explicit, { route: { order: ['ext.b'] } }, 'route.order');
@@ -239,14 +239,14 @@ describe('route', () => {
     expect(resolve({}, { route: { strategy: 'explicit', only: ['ext.a'] } }).route.order).toEqual(['ext.a']);
   });
 
-  it('knows that a base name stands for its instances', () => {
+  it('a merged route knows that a base name stands for its instances', () => {
     const only: Parts = { route: { only: ['ext.e2b'] } };
     expect(resolve(only, { route: { only: ['ext.e2b#eu'] } }).route.only).toEqual(['ext.e2b#eu']);
     const instance: Parts = { route: { only: ['ext.e2b#eu'] } };
     expect(resolve(instance, { route: { only: ['ext.e2b'] } }).route.only).toEqual(['ext.e2b#eu']);
   });
 
-  it('folds constraints into requirements, the stricter of each', () => {
+  it('a merged route folds constraints into requirements, the stricter of each', () => {
     const profile: Parts = {
       isolation: { level: 'container' },
       requires: { egress: 'l7', snapshot: 'filesystem', resources: ['cpu'] },
@@ -277,7 +277,7 @@ describe('route', () => {
     expect(recipe.route.constraints).toBeUndefined();
   });
 
-  it('refuses a requirement that contradicts the profile’s', () => {
+  it('a merged route refuses a requirement that contradicts the profile’s', () => {
     const profile: Parts = { requires: { region: 'eu' } };
     expectRefusal(profile, { route: { constraints: { region: 'us' } } }, 'route.constraints.region');
     const broken: Parts = { requires: { region: 'eu' }, route: { constraints: { region: 'us' } } };
@@ -296,13 +296,13 @@ describe('secrets', () => {
     resolve({ setup }, { setup_metadata: { secret_refs: request } }, caller).secretRefs;
   const declared = profileOf({ setup }).setup.secret_refs;
 
-  it('are the profile’s when the request names them or nothing', () => {
+  it('secrets are the profile’s when the request names them or no secrets', () => {
     expect(refs([])).toEqual(declared);
     expect(refs(['TOKEN', 'vault:kv/token', 'env:PGPASS'])).toEqual(declared);
     expect(refs([{ name: 'PGPASS', delivery: 'file' }, { name: 'PGPASS' }])).toEqual(declared);
   });
 
-  it('are refused when the profile does not declare them', () => {
+  it('secrets are refused when the profile does not declare them', () => {
     for (const ref of ['OTHER', 'env:OTHER', { name: 'OTHER' }, { name: 'TOKEN', key: 'PROD_DB' }]) {
       expectRefusal({ setup }, { setup_metadata: { secret_refs: [ref] } }, 'setup_metadata.secret_refs[0]');
     }
@@ -322,7 +322,7 @@ describe('secrets', () => {
     expect(other[1]).toEqual({ name: 'PGPASS', provider: 'env', key: 'PGPASS_TEST', delivery: 'file' });
   });
 
-  it('are never exposed at the wish of a request', () => {
+  it('secrets are never exposed by a request', () => {
     for (const delivery of ['file', 'env'] as const) {
       const request: CreateSandboxInput = { setup_metadata: { secret_refs: [{ name: 'TOKEN', delivery }] } };
       for (const caller of [agent, admin]) {
@@ -331,14 +331,14 @@ describe('secrets', () => {
     }
   });
 
-  it('are refused when two of them would share a name', () => {
+  it('secrets are refused when two of them would share a name', () => {
     const request: CreateSandboxInput = { setup_metadata: { secret_refs: ['vault:a/b', 'vault:a-b'] } };
     expectRefusal({ setup: { request_secrets: 'any' } }, request, 'setup_metadata.secret_refs[1]');
   });
 });
 
 describe('elevation', () => {
-  it('needs an administrator', () => {
+  it('an elevated request needs an administrator', () => {
     expect(refusalOf({}, { elevated: true }).code).toBe('SBX_ELEVATION_REFUSED');
     expect(refusalOf({}, { inputs: { elevated: 'yes' } }).code).toBe('SBX_ELEVATION_REFUSED');
     expect(resolve({}, { elevated: true }, admin).elevated).toBe(true);
@@ -351,7 +351,7 @@ describe('recipeFingerprint', () => {
   const print = (profile: Parts, request: CreateSandboxInput = {}) =>
     recipeFingerprint(resolve(profile, request));
 
-  it('does not see time, prose or scope', () => {
+  it('recipeFingerprint ignores time, prose and scope', () => {
     const same = print(
       {},
       { ttl: '1h', idle_reap: '5m', scope: 'agent', setup_metadata: { instructions: 'x' } },
@@ -359,7 +359,7 @@ describe('recipeFingerprint', () => {
     expect(same).toBe(print({}));
   });
 
-  it('sees what shapes the sandbox', () => {
+  it('recipeFingerprint changes with every field that shapes the sandbox', () => {
     const prints = [
       print({}),
       print({ image: 'debian' }),
@@ -372,7 +372,7 @@ describe('recipeFingerprint', () => {
     expect(new Set(prints).size).toBe(prints.length);
   });
 
-  it('does not see the order in which a set was written', () => {
+  it('recipeFingerprint ignores the order in which a set was written', () => {
     const one = print({}, { route: { only: ['ext.a', 'ext.b'], ignore: ['ext.y', 'ext.z'] } });
     expect(print({}, { route: { ignore: ['ext.z', 'ext.y'], only: ['ext.b', 'ext.a'] } })).toBe(one);
   });
@@ -382,7 +382,7 @@ describe('scopeKey', () => {
   const key = (scope: 'session' | 'agent' | 'shared', consumer = {}, caller = agent) =>
     scopeKey(scope, { consumer }, caller, 'profile.test');
 
-  it('is harness and session, run or job for a session', () => {
+  it('scopeKey is harness and session, run or job for a session', () => {
     expect(key('session', { harness: 'h' })).toBeNull();
     const keys = [
       key('session', { harness: 'h', session_id: '1' }),
@@ -398,19 +398,19 @@ describe('scopeKey', () => {
     );
   });
 
-  it('is harness and agent, or the key, for an agent', () => {
+  it('scopeKey is harness and agent, or the key, for an agent', () => {
     expect(key('agent', { agent_id: 'a' })).toBe(key('agent', { agent_id: 'a' }, admin));
     expect(key('agent')).not.toBe(key('agent', {}, admin));
   });
 
-  it('is workspace and profile when shared', () => {
+  it('scopeKey is workspace and profile when shared', () => {
     expect(key('shared', { session_id: '1' })).toBe(key('shared'));
     expect(key('shared')).not.toBe(key('shared', {}, { ...agent, workspaceId: 'w2' }));
   });
 });
 
 describe('warm', () => {
-  it('is turned off by the profile, whatever the request says, or by the request alone', () => {
+  it('the warm pool is turned off by the profile, whatever the request says, or by the request alone', () => {
     expect(resolve({ warm: false }, { inputs: { warm: true } }).inputs.warm).toBe(false);
     expect(resolve({}, { inputs: { warm: false } }).inputs.warm).toBe(false);
     expect(resolve({}).inputs.warm).toBeUndefined();

@@ -33,7 +33,7 @@ function plan(ranked: readonly RouteCandidate[], route: RoutePolicy = {}, more: 
 }
 
 describe('a second attempt', () => {
-  it('is planned where the tail is longer than a start elsewhere takes', () => {
+  it('a second attempt is planned where the tail is longer than a start elsewhere takes', () => {
     expect(plan([candidate('modal', MODAL), candidate('e2b', E2B)])).toMatchObject({
       extension: 'e2b',
       after_ms: 2309,
@@ -42,13 +42,13 @@ describe('a second attempt', () => {
     expect(plan([candidate('daytona', DAYTONA), candidate('e2b', E2B)])).toMatchObject({ after_ms: null });
   });
 
-  it('is not planned where the one thrown away costs more than the waiting is worth', () => {
+  it('a second attempt is not planned where the discarded one costs more than the waiting is worth', () => {
     const ranked = [candidate('modal', MODAL), candidate('sail', E2B, 10_000)];
     expect(plan(ranked)).toMatchObject({ after_ms: null, cost_micro_usd: 10_000 });
     expect(plan(ranked, { value_of_time: 100 })).toMatchObject({ after_ms: 2309 });
   });
 
-  it('is not planned unmeasured, alone, unasked, or with what cannot be mounted twice', () => {
+  it('a second attempt is not planned unmeasured, alone, unasked, or with what cannot be mounted twice', () => {
     const both = [candidate('modal', MODAL), candidate('e2b', E2B)];
     expect(plan([candidate('new', {}), candidate('e2b', E2B)])).toMatchObject({ after_ms: null });
     expect(plan([candidate('modal', MODAL)])).toMatchObject({ after_ms: null, extension: null });
@@ -59,14 +59,14 @@ describe('a second attempt', () => {
     expect(plan(both, {}, { volumes })).toMatchObject({ after_ms: null });
   });
 
-  it('with setup commands, whose time nobody measures: is planned only where the request says when', () => {
+  it('a second attempt with setup commands, whose time is unknown, is planned only where the request says when', () => {
     const both = [candidate('modal', MODAL), candidate('e2b', E2B)];
     const setupRun = ['make'];
     expect(plan(both, {}, { setupRun })).toMatchObject({ after_ms: null });
     expect(plan(both, { hedge_after: 5 }, { setupRun })).toMatchObject({ after_ms: 5000 });
   });
 
-  it('goes to another host of the same backend before it goes elsewhere', () => {
+  it('a second attempt goes to another host of the same backend before it goes elsewhere', () => {
     const ours = { ...candidate('ssh', MODAL), host: 'a', other_hosts: ['b'] };
     expect(plan([{ ...ours, standing: { ...ours.standing, p50_ms: 100 } as BackendStanding }])).toMatchObject(
       {
@@ -77,14 +77,14 @@ describe('a second attempt', () => {
     );
   });
 
-  it('starts when somebody says so, without anything learned', () => {
+  it('a second attempt starts when the request sets a time, without anything learned', () => {
     const both = [candidate('new', {}), candidate('other', {})];
     expect(plan(both, { hedge_after: 0.5 })).toMatchObject({ after_ms: 500 });
   });
 });
 
 describe('the budget', () => {
-  it('allows no more than its share, and few at once', () => {
+  it('the budget of hedges allows no more than its share, and few at once', () => {
     const budget = new HedgeBudget();
     let taken = 0;
     for (let n = 1; n <= 1000; n += 1) {
@@ -100,7 +100,7 @@ describe('the budget', () => {
 });
 
 describe('the spread of waits', () => {
-  it('is told from twenty on', () => {
+  it('the spread of waits is known from twenty samples on', () => {
     const samples = new LatencySamples();
     for (let ms = 1; ms <= 19; ms += 1) samples.observe(ms);
     expect(samples.shape()).toBeNull();

@@ -15,25 +15,25 @@ function lived(lives: readonly number[], workspaceId = 'w'): UseBook {
 }
 
 describe('how long sandboxes of a profile live', () => {
-  it('is not said of few, and is the mean of many', () => {
+  it('the lifetime of a profile’s sandboxes is unknown for few samples, and is the mean of many', () => {
     expect(lived([60, 60, 60, 60, 60, 60, 60]).learned('w', 'profile.test')).toBeNull();
     const ten = lived([10, 10, 10, 10, 10, 10, 10, 10, 10, 910]);
     expect(ten.learned('w', 'profile.test')).toMatchObject({ seconds: 100, samples: 10 });
   });
 
-  it('counts a life once, and forgets old ones', () => {
+  it('the lifetime of a profile’s sandboxes counts each life once, and forgets old ones', () => {
     const book = lived(Array(300).fill(5));
     book.observe({ ...LIFE, id: 'm299', seconds: 5 });
     expect(book.learned('w', 'profile.test')).toMatchObject({ seconds: 5, samples: 100 });
   });
 
-  it('tells one workspace nothing of another', () => {
+  it('the lifetime of a profile’s sandboxes is not visible to another workspace', () => {
     expect(lived(Array(20).fill(5), 'other').learned('w', 'profile.test')).toBeNull();
   });
 });
 
-describe('what sandboxes of a profile take of their size', () => {
-  it('is weighed by how long each lived, and not said of few', () => {
+describe('learned share of the size', () => {
+  it('the learned share is weighed by the length of each life, and unknown for few samples', () => {
     const book = new UseBook();
     for (let n = 0; n < 9; n += 1)
       book.observe({ ...LIFE, id: `m${n}`, seconds: 10, cpuShare: 1, memoryShare: n < 7 ? 0.5 : null });
@@ -43,7 +43,7 @@ describe('what sandboxes of a profile take of their size', () => {
     expect(memory).toBeNull();
   });
 
-  it('is told later than the end, and counts once', () => {
+  it('the learned share is reported after the end, and counts once', () => {
     const book = lived(Array(10).fill(60));
     expect(book.learned('w', 'profile.test')?.cpu).toBeNull();
     for (let n = 0; n < 10; n += 1) book.observe({ ...LIFE, id: `m${n}`, seconds: 60, cpuShare: 0.5 });
@@ -53,7 +53,7 @@ describe('what sandboxes of a profile take of their size', () => {
     });
   });
 
-  it('is a share of its processors and its memory, never more than the whole', () => {
+  it('the learned share is a part of processors and memory, never more than the whole', () => {
     const closed = { ...sampleMeter('m'), openedAt: 0, closedAt: 10_000, millicpu: 2000, memoryMb: 512 };
     expect(finishedUse({ ...closed, cpuMs: 5_000, peakMemoryMb: 128 })).toMatchObject({
       seconds: 10,
@@ -66,7 +66,7 @@ describe('what sandboxes of a profile take of their size', () => {
     });
   });
 
-  it('decides between a backend that bills work and one that bills size', () => {
+  it('the learned share decides between a backend that bills work and one that bills size', () => {
     const price = { ...priceOrFree(null), version: 'p1' };
     const worked = sampleHeader('ext.worked', {
       price: { ...price, vcpu_pico_usd_per_second: '40000000', vcpu_basis: 'active' },
@@ -91,7 +91,7 @@ describe('what sandboxes of a profile take of their size', () => {
 describe('the use that is expected', () => {
   const learned = { seconds: 120, samples: 40, cpu: null, memory: null };
 
-  it('is what the request says, then what was learned, then the whole ttl', () => {
+  it('the expected use is the request’s, then the learned one, then the whole ttl', () => {
     const told = sampleRecipe({ route: { expect: { duration: 30, cpu_utilisation: 0.5 } } });
     expect(expectedUse(told, learned)).toMatchObject({
       seconds: 30,
@@ -108,7 +108,7 @@ describe('the use that is expected', () => {
     });
   });
 
-  it('never lasts longer than it may', () => {
+  it('the expected use never lasts longer than the sandbox may', () => {
     expect(expectedUse(sampleRecipe(), { ...learned, seconds: 99_999 }).seconds).toBe(3600);
   });
 });

@@ -69,7 +69,7 @@ describe('placement', () => {
     );
   });
 
-  it('never chooses a production host, not even when it is asked for by name', () => {
+  it('placement never chooses a production host, not even when it is asked for by name', () => {
     const hosts = [host('prod', { class: 'production' })];
     for (const recipe of [{}, { route: { host: 'prod' } }, { placement: { prefer: ['prod'], fallback: [] } }])
       expect(place(header(), input(hosts, recipe))).toMatchObject({
@@ -89,7 +89,7 @@ describe('placement', () => {
     );
   });
 
-  it('takes the preferred, then the fallback, then any other', () => {
+  it('placement takes the preferred, then the fallback, then any other', () => {
     const hosts = ['a', 'b', 'c'].map((id) => host(id));
     const placement = { prefer: ['c'], fallback: ['b'] };
     const decision = place(header(), input(hosts, { placement }));
@@ -101,7 +101,7 @@ describe('placement', () => {
     });
   });
 
-  it('honours health, extensions, isolation, the asked host and where the source lies', () => {
+  it('placement honours health, extensions, isolation, the asked host and the place of the source', () => {
     const sick = host('a', {}, { health: { ...UNPROBED, status: 'unhealthy', detail: 'gone' } });
     expect(place(header(), input([sick])).reason).toBe('a is unhealthy: gone');
     const docker = host('a', { extensions: ['ext.docker'] });
@@ -117,7 +117,7 @@ describe('placement', () => {
     expect(place(header({ runsOn: undefined }), input(two)).hostId).toBe('local');
   });
 
-  it('spreads or packs, and never beyond what a host has', () => {
+  it('placement spreads or packs, and never beyond what a host has', () => {
     const hosts = [host('a', capacity(4)), host('b', capacity(4))];
     const loads = { a: load(3), b: load(1) };
     const by = (strategy: string) =>
@@ -137,7 +137,7 @@ describe('placement', () => {
     ]);
   });
 
-  it('does not pile a burst onto one host, when each sees what the others have reserved', () => {
+  it('placement does not pile a burst onto one host, when each sees what the others have reserved', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 9 }), fc.integer({ min: 1, max: 12 }), (count, each) => {
         const hosts = Array.from({ length: count }, (_, n) => host(`h${n}`, capacity(each)));
@@ -155,7 +155,7 @@ describe('placement', () => {
     );
   });
 
-  it('is the same for the same seed', () => {
+  it('placement is the same for the same seed', () => {
     const hosts = Array.from({ length: 20 }, (_, n) => host(`h${n}`));
     const chosen = (seed: string) => place(header(), input(hosts, {}, { seed })).hostId;
     expect(chosen('x')).toBe(chosen('x'));
@@ -164,7 +164,7 @@ describe('placement', () => {
   });
 });
 
-describe('for every fleet', () => {
+describe('placement in every fleet', () => {
   const figures = fc.record({
     cpus: fc.constant(4),
     load1: fc.double({ min: 0, max: 12, noNaN: true }),
@@ -231,7 +231,7 @@ describe('for every fleet', () => {
   const at = (all: readonly One[], id: string | null) => all[Number((id as string).slice(1))] as One;
   const many = fc.array(one, { minLength: 1, maxLength: 9 });
 
-  it('what is chosen can take it, and is refused only when nothing can', () => {
+  it('a chosen host has room for the sandbox, and a request is refused only when no host has', () => {
     fc.assert(
       fc.property(many, fc.constantFrom('spread', 'pack'), fc.string(), (all, strategy, seed) => {
         const decision = fleet(all, strategy)(seed);
@@ -256,7 +256,7 @@ describe('for every fleet', () => {
     );
   });
 
-  it('of hosts that differ in nothing else, the less busy is taken; and the cheapest, where that is asked for', () => {
+  it('of otherwise equal hosts placement takes the less busy one; and the cheapest, where the request asks for it', () => {
     const pair = fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 4 }));
     fc.assert(
       fc.property(one, pair, fc.string(), (base, [first, second], seed) => {
@@ -290,7 +290,7 @@ describe('the health of a host', () => {
       return health.status === 'healthy' ? '+' : '-';
     });
   };
-  it('follows the first probe, and then changes only on several in a row', () => {
+  it('the health of a host follows the first probe, and then changes only after several equal results in a row', () => {
     expect(story('+--+---+-++').join('')).toBe('++++++---' + '-+');
     expect(story('-+-++').join('')).toBe('----+');
   });

@@ -144,7 +144,7 @@ describe('each knob of a route', () => {
     ['dead_man', { dead_man: true }, { dead_man: 'none' }],
     ['hosting', { hosting: 'self-hosted' }, {}],
   ] as [string, NonNullable<ProfileInput['requires']>, Partial<CapabilityVector>][])(
-    'requires %s, or leaves it out and says so',
+    'each knob of a route requires %s, or leaves the candidate out with a reason',
     (code, requires, vector) => {
       const able = { ...CHEAP_SLOW, capabilities: { ...ABLE, ...vector } };
       const [candidate] = planned({}, [able], {}, { requires }).candidates;

@@ -116,7 +116,7 @@ function inputOf(world: World, route: RoutePolicy, changes: Partial<RouteInput> 
 const rankOf = (input: RouteInput, id: string) =>
   decide(input).candidates.find((candidate) => candidate.extension === id)?.rank ?? null;
 
-describe('for every request, catalogue and state of health', () => {
+describe('routing of every request, catalogue and state of health', () => {
   it('the same input gives the same plan, also after it was stored', () => {
     fc.assert(
       fc.property(worlds, routes, (world, route) => {
@@ -265,7 +265,7 @@ describe('for every request, catalogue and state of health', () => {
     );
   });
 
-  it('breakers are ignored only when nothing else is left', () => {
+  it('breakers are ignored only when no other candidate is left', () => {
     fc.assert(
       fc.property(worlds, routes, (world, route) => {
         const plan = decide(inputOf(world, route));

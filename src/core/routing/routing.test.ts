@@ -51,11 +51,11 @@ describe('routing', () => {
   const quick = backend('ext.quick', { latency_class: 'instant' }, 30);
   const all = [cheap, quick, self];
 
-  it('puts any self-hosted backend that fits before any other', () => {
+  it('routing puts any self-hosted backend that fits before any other', () => {
     expect(order(plan({}, all))).toEqual(['ext.self', 'ext.cheap', 'ext.quick']);
   });
 
-  it('follows the strategy', () => {
+  it('routing follows the strategy', () => {
     expect(order(plan({ route: { strategy: 'lowest-cost' } }, all))).toEqual([
       'ext.cheap',
       'ext.quick',
@@ -64,36 +64,36 @@ describe('routing', () => {
     expect(order(plan({ route: { strategy: 'lowest-latency' } }, all))[0]).toBe('ext.quick');
   });
 
-  it('follows order first, then the strategy, then the fallback as the tail', () => {
+  it('routing follows order first, then the strategy, then the fallback as the tail', () => {
     const route = { order: ['ext.quick'], fallback: ['ext.self'] };
     expect(order(plan({ route }, all))).toEqual(['ext.quick', 'ext.cheap', 'ext.self']);
   });
 
-  it('honours only and ignore', () => {
+  it('routing honours only and ignore', () => {
     expect(order(plan({ route: { only: ['ext.quick', 'ext.cheap'], ignore: ['ext.cheap'] } }, all))).toEqual([
       'ext.quick',
     ]);
   });
 
-  it('allows a pinned backend and its fallback alone', () => {
+  it('routing allows a pinned backend and its fallback alone', () => {
     const made = plan({ extension: 'ext.quick', route: { fallback: ['ext.cheap'] } }, all);
     expect(order(made)).toEqual(['ext.quick', 'ext.cheap']);
     expect(exclusions(made, 'ext.self')).toEqual(['not_pinned']);
   });
 
-  it('uses only the first choice when fallbacks are off, and says so', () => {
+  it('routing uses only the first choice when fallbacks are off, and says so', () => {
     const made = plan({ route: { allow_fallbacks: false } }, all);
     expect(order(made)).toEqual(['ext.self']);
     expect(exclusions(made, 'ext.cheap')).toEqual(['fallbacks_off']);
   });
 
-  it('treats the account as a ceiling', () => {
+  it('routing treats the account as a ceiling', () => {
     expect(order(plan({ route: { order: ['ext.self'] } }, all, { allowed: ['ext.cheap'] }))).toEqual([
       'ext.cheap',
     ]);
   });
 
-  it('matches every instance of a base name', () => {
+  it('routing matches every instance of a base name', () => {
     expect(order(plan({ extension: 'ext.cheap' }, [backend('ext.cheap#b', {}, 2), cheap, quick]))).toEqual([
       'ext.cheap',
       'ext.cheap#b',
@@ -117,7 +117,7 @@ describe('routing', () => {
     ['credentials', { setup: { secret_refs: [{ name: 'TOKEN' }] } }, { credentials: ['env'] }],
     ['demo_only', {}, { demo: true }],
   ] as [string, Partial<ProfileInput>, Partial<CapabilityVector>][])(
-    'fails closed on %s',
+    'routing fails closed on %s',
     (code, profile, vector) => {
       const made = plan(profile, [backend('ext.x', vector)]);
       expect(order(made)).toEqual([]);
@@ -125,7 +125,7 @@ describe('routing', () => {
     },
   );
 
-  it('judges a backend by the level that it would serve', () => {
+  it('routing judges a backend by the level that it would serve', () => {
     const levels = { gvisor: { resources: ['memory_mb' as const], memory_overrun: 'sandbox' as const } };
     const made = (profile: Partial<ProfileInput>) => plan(profile, [backend('ext.x', { levels })]);
     const gvisor = { isolation: { level: 'gvisor' as const } };
@@ -139,7 +139,7 @@ describe('routing', () => {
     expect(exclusions(made({ ...gvisor, requires }), 'ext.x')).toEqual(['resources']);
   });
 
-  it('leaves out what is unhealthy or not there', () => {
+  it('routing leaves out backends that are unhealthy or absent', () => {
     const made = plan({}, all, {
       standing: {
         'ext.self': unmeasured('unhealthy', 'slow'),
@@ -150,13 +150,13 @@ describe('routing', () => {
     expect(exclusions(made, 'ext.self')).toEqual(['unhealthy']);
   });
 
-  it('keeps below the price ceiling', () => {
+  it('routing keeps below the price ceiling', () => {
     const made = plan({ route: { constraints: { max_cost_per_hour: 0.05 } } }, all);
     expect(order(made)).toEqual(['ext.cheap']);
     expect(exclusions(made, 'ext.quick')).toEqual(['max_cost_per_hour']);
   });
 
-  it('gives the same plan for the same input, whatever order the backends come in', () => {
+  it('routing gives the same plan for the same input, whatever order the backends come in', () => {
     const anyOrder = fc.shuffledSubarray(all, { minLength: 3, maxLength: 3 });
     const reference = canonicalJson(plan({ route: { strategy: 'lowest-cost' } }, all));
     fc.assert(
@@ -167,7 +167,7 @@ describe('routing', () => {
     );
   });
 
-  it('never ranks a backend better for a higher price', () => {
+  it('routing never ranks a backend better for a higher price', () => {
     const prices = fc.array(fc.integer({ min: 1, max: 1000 }), { minLength: 3, maxLength: 3 });
     const raise = fc.integer({ min: 1, max: 1000 });
     fc.assert(
@@ -190,7 +190,7 @@ describe('routing', () => {
     );
   });
 
-  it('leaves a host alone on which the backend keeps failing, unless it is asked for', () => {
+  it('routing leaves a host alone on which the backend keeps failing, unless it is asked for', () => {
     const ssh = { destination: 'h.example', host_keys: ['ssh-ed25519 AAAA'] };
     const hosts = ['bad', 'good'].map((id) => ({
       id,

@@ -23,13 +23,13 @@ function refusal(inputs: Record<string, Json>, pinnedExtension: string | null = 
 }
 
 describe('requireUsableInputs', () => {
-  it('refuses a name that nobody takes, with the nearest one that is taken', () => {
+  it('requireUsableInputs refuses a name that no backend takes, with the nearest one that is taken', () => {
     const found = refusal({ wait_fr: 'a' });
     expect(found).toMatchObject({ code: 'SBX_INVALID_REQUEST', field: 'inputs.wait_fr' });
     expect(found).toMatchObject({ creation: 'not_created', remedy: expect.stringMatching(/"wait_for"/) });
   });
 
-  it('names every input that cannot be used, in one error', () => {
+  it('requireUsableInputs names every input that cannot be used, in one error', () => {
     const found = refusal({ wait_fr: 'a', keep: 'maybe', constructor: 1 });
     expect(found?.issues?.map(({ field }) => field)).toEqual([
       'inputs.wait_fr',
@@ -38,7 +38,7 @@ describe('requireUsableInputs', () => {
     ]);
   });
 
-  it('refuses what the pinned backend does not take, though another one would', () => {
+  it('requireUsableInputs refuses what the pinned backend does not take, though another one would', () => {
     expect(refusal({ wait_for: 'a' }, 'ext.plain')?.field).toBe('inputs.wait_for');
     expect(refusal({ wait_for: 'a' }, 'ext.stacks')).toBeNull();
   });
@@ -48,7 +48,7 @@ describe('requireUsableInputs', () => {
     expect(refusal({ wait_fr: 'a' }, 'ext.absent')?.field).toBe('inputs.wait_fr');
   });
 
-  it('refuses the name of a tree that is no tree where no backend takes it as text', () => {
+  it('requireUsableInputs refuses the name of a tree that is no tree where no backend takes it as text', () => {
     expect(refusal({ compose_bundle_ref: 'bundle-v3' }, 'ext.plain')).toMatchObject({
       field: 'inputs.compose_bundle_ref',
       remedy: expect.stringMatching(/upload/),
@@ -56,7 +56,7 @@ describe('requireUsableInputs', () => {
     expect(refusal({ compose_bundle_ref: 'bundle-v3' }, 'ext.stacks')).toBeNull();
   });
 
-  it('takes what every backend takes', () => {
+  it('requireUsableInputs accepts inputs that every backend takes', () => {
     expect(refusal({ warm: false, elevated: false })).toBeNull();
   });
 });
@@ -65,12 +65,12 @@ describe('inputMisfits', () => {
   const misfits = (inputs: Record<string, Json>, header = PLAIN) =>
     inputMisfits(header, { ...sampleRecipe(), inputs }).map(({ code, detail }) => `${code}: ${detail}`);
 
-  it('excludes a backend that would drop an input', () => {
+  it('inputMisfits excludes a backend that would drop an input', () => {
     expect(misfits({ wait_for: 'a', warm: false })).toEqual(['inputs: takes no input wait_for']);
     expect(misfits({ wait_for: 'a' }, STACKS)).toEqual([]);
   });
 
-  it('excludes a backend that cannot use a value', () => {
+  it('inputMisfits excludes a backend that cannot use a value', () => {
     expect(misfits({ keep: 'maybe' }, STACKS)).toEqual(['inputs: inputs.keep: Write true or false.']);
   });
 });

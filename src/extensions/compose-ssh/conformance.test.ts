@@ -28,6 +28,6 @@ if (missing === null) {
   });
 } else {
   describe('ext.compose-ssh', () => {
-    it.skip(`cannot be tested here: ${missing}`, () => {});
+    it.skip(`ext.compose-ssh cannot be tested here: ${missing}`, () => {});
   });
 }

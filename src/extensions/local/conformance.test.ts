@@ -37,6 +37,6 @@ if (status === 'healthy') {
   });
 } else {
   describe('ext.local', () => {
-    it.skip(`cannot be used here: ${detail}`, () => {});
+    it.skip(`ext.local cannot be used here: ${detail}`, () => {});
   });
 }

@@ -104,7 +104,7 @@ describe('a create that fails', () => {
     await expectFailure(spec, 'SBX_EXTENSION_FAILED', 'maybe_created', true);
   });
 
-  it('and whose object appears later', async () => {
+  it('a create that fails may leave an object that appears later', async () => {
     const spec = specWith({ op: 'create', kind: 'late_create', params: { ms: 300 } });
     await expectFailure(spec, 'SBX_EXTENSION_FAILED', 'maybe_created', false);
     expect((await subject.teardown(spec)).gone).toBe(true);
@@ -112,17 +112,17 @@ describe('a create that fails', () => {
     expect(await subject.ownedAttempts()).toContain(spec.stamp.attemptId);
   });
 
-  it('for too many requests', async () => {
+  it('a create fails for too many requests', async () => {
     const spec = specWith({ op: 'create', kind: 'rate_limited', params: { retry_after_seconds: 7 } });
     const extras = await expectFailure(spec, 'SBX_BACKEND_QUOTA', 'not_created', false);
     expect(extras.retryAfterSeconds).toBe(7);
   });
 
-  it('for want of capacity', async () => {
+  it('a create fails for want of capacity', async () => {
     await expectFailure(specWith({ op: 'create', kind: 'quota' }), 'SBX_BACKEND_QUOTA', 'not_created', false);
   });
 
-  it('for a bad key', async () => {
+  it('a create fails for a bad key', async () => {
     await expectFailure(specWith({ op: 'create', kind: 'auth' }), 'SBX_BACKEND_AUTH', 'not_created', false);
   });
 
@@ -143,20 +143,20 @@ describe('a create that fails', () => {
     expect(error).toMatchObject({ code: 'SBX_INVALID_REQUEST', extras: { field: 'inputs.fault.0.kind' } });
   });
 
-  it('only as often as it was told to', async () => {
+  it('a create fails only as often as the fault is set to', async () => {
     const spec = specWith({ op: 'create', kind: 'quota', times: 1 });
     await expectFailure(spec, 'SBX_BACKEND_QUOTA', 'not_created', false);
     expect(await provision(spec)).toMatchObject({ version: 1 });
   });
 
-  it('only at the backend it is meant for', async () => {
+  it('a create fails only at the backend that the fault names', async () => {
     const spec = specWith({ op: 'create', kind: 'quota', match: { extension: 'ext.saas-stub#b' } });
     expect(await provision(spec)).toMatchObject({ version: 1 });
   });
 });
 
 describe('a life that goes wrong', () => {
-  it('never runs', async () => {
+  it('a sandbox with a fault in its life never runs', async () => {
     const spec = specWith({ op: 'create', kind: 'stuck_provisioning' });
     const handle = await extension.provision(spec, subject.context());
     const work = extension.waitReady(handle, subject.context(AbortSignal.timeout(200)));
@@ -164,7 +164,7 @@ describe('a life that goes wrong', () => {
     expect((await subject.teardown(spec)).gone).toBe(true);
   });
 
-  it('disappears', async () => {
+  it('a sandbox with a fault in its life disappears', async () => {
     const spec = specWith({ op: 'create', kind: 'disappears', params: { ms: 200 } });
     const handle = await extension.provision(spec, subject.context());
     expect(await subject.eventually(async () => !(await exists(spec)))).toBe(true);
@@ -177,13 +177,13 @@ describe('a life that goes wrong', () => {
     expect((await subject.teardown(spec)).gone).toBe(true);
   });
 
-  it('ends early by a watch that is off', async () => {
+  it('a sandbox ends early by a clock that is off', async () => {
     const spec = specWith({ op: 'create', kind: 'skewed_clock', params: { ms: 600_000 - 300 } });
     await extension.provision(spec, subject.context());
     expect(await subject.eventually(async () => !(await exists(spec)))).toBe(true);
   });
 
-  it('is not there for a command', async () => {
+  it('a sandbox is missing for a command', async () => {
     const spec = specWith({ op: 'exec', kind: 'error_before', times: 1 });
     const handle = await extension.provision(spec, subject.context());
     await expect(extension.waitReady(handle, subject.context())).rejects.toMatchObject({
@@ -194,7 +194,7 @@ describe('a life that goes wrong', () => {
 });
 
 describe('a teardown that goes wrong', () => {
-  it('is stuck, says so, and works when it is repeated', async () => {
+  it('a stuck teardown is reported, and works when it is repeated', async () => {
     const spec = specWith({ op: 'delete', kind: 'stuck_teardown', times: 1 });
     await extension.provision(spec, subject.context());
     const first = await subject.teardown(spec);
@@ -203,7 +203,7 @@ describe('a teardown that goes wrong', () => {
     expect((await subject.teardown(spec)).gone).toBe(true);
   });
 
-  it('leaves a volume for two more', async () => {
+  it('a failed teardown leaves a volume for two more', async () => {
     const spec = specWith({ op: 'delete', kind: 'partial_teardown', times: 1, params: { deletes: 2 } });
     await extension.provision(spec, subject.context());
     const partial = { gone: false, remaining: [{ what: `volume of ${spec.stamp.attemptId}` }] };
@@ -215,7 +215,7 @@ describe('a teardown that goes wrong', () => {
   });
 
   it.each(['error_before', 'error_after', 'lost_reply'] as const)(
-    'fails by %s, and works when it is repeated',
+    'a teardown that goes wrong fails by %s, and works when it is repeated',
     async (kind) => {
       const spec = specWith({ op: 'delete', kind, times: 1 });
       await extension.provision(spec, subject.context());
@@ -224,7 +224,7 @@ describe('a teardown that goes wrong', () => {
     },
   );
 
-  it('is told twice', async () => {
+  it('a teardown is reported twice', async () => {
     const spec = specWith({ op: 'create', kind: 'duplicate_webhook' });
     await extension.provision(spec, subject.context());
     await subject.teardown(spec);
@@ -235,7 +235,7 @@ describe('a teardown that goes wrong', () => {
 });
 
 describe('a stub that goes down', () => {
-  it('knows everything when it is back, and cleans up', async () => {
+  it('a stub that goes down has its whole state when it is back, and cleans up', async () => {
     const { spec, handle, files } = await subject.establish();
     await files.write(
       'kept',

@@ -8,7 +8,7 @@ function pool(most: number) {
 }
 
 describe('WarmPool', () => {
-  it('hands each out once and fills up again', async () => {
+  it('WarmPool hands each sandbox out once and fills up again', async () => {
     const warm = pool(3);
     expect(warm.take()).toBeNull();
     await sleep(60);
@@ -19,7 +19,7 @@ describe('WarmPool', () => {
     expect(new Set(taken.map(({ name }) => name)).size).toBe(taken.length);
   });
 
-  it('forgets one that has gone by itself, and gives back what is left when it is closed', async () => {
+  it('WarmPool forgets one that ended by itself, and gives back the rest when it is closed', async () => {
     const warm = pool(1);
     warm.fill();
     await sleep(60);
@@ -29,7 +29,7 @@ describe('WarmPool', () => {
     expect(warm.take()).toBeNull();
   });
 
-  it('tries again what could not be made, although nobody asks again', async () => {
+  it('WarmPool retries a failed start without another request', async () => {
     let tries = 0;
     const made = Promise.withResolvers<void>();
     const make = async (name: string) => {
@@ -44,7 +44,7 @@ describe('WarmPool', () => {
     expect([tries, warm.size]).toEqual([4, 1]);
   });
 
-  it('fills up for whoever takes one in the moment in which it is full', async () => {
+  it('WarmPool fills up for a request that arrives in the moment in which it is full', async () => {
     let made = 0;
     const second = Promise.withResolvers<void>();
     const warm: WarmPool<{ name: string }> = new WarmPool(1, async (name) => {
@@ -58,7 +58,7 @@ describe('WarmPool', () => {
     expect(made).toBe(2);
   });
 
-  it('is off at 0', async () => {
+  it('WarmPool is off at 0', async () => {
     const warm = pool(0);
     warm.fill();
     await sleep(40);

@@ -30,7 +30,7 @@ async function suite(
 ): Promise<void> {
   if (missing === null) return conforms(name, await start(), recipe);
   describe(name, () => {
-    it.skip(`cannot be used here: ${missing}`, () => {});
+    it.skip(`ext.ssh cannot be used here: ${missing}`, () => {});
   });
 }
 

@@ -64,7 +64,7 @@ describe('JSON bodies', () => {
     expect(unjudged(schema as never, 'x')).toEqual(['x.a', 'x.b']);
   });
 
-  it('only routes that need more take JSON above 256 KiB', () => {
+  it('JSON bodies above 256 KiB are taken only by routes that need them', () => {
     const large = bodies.filter(({ body }) => DEFAULT_HTTP_LIMITS[body.limit] > 256 * 1024);
     expect(large.map(({ operationId }) => operationId).sort()).toEqual([
       'createSandbox',

@@ -23,7 +23,7 @@ function setUp() {
   };
 }
 
-it('lets a burst pass, then the rate, each key for itself', () => {
+it('a rate limit lets a burst pass, then the rate, each key for itself', () => {
   const { limits, pass } = setUp();
   for (let i = 0; i < 4; i++) limits.take(caller('a'));
   expect(() => limits.take(caller('a'))).toThrow('SBX_RATE_LIMITED');
@@ -36,7 +36,7 @@ it('lets a burst pass, then the rate, each key for itself', () => {
   expect(() => limits.take(caller('a'))).toThrow('SBX_RATE_LIMITED');
 });
 
-it('tells what is left and when to come again', () => {
+it('a rate limit reports the remaining requests and the time to wait', () => {
   const { limits } = setUp();
   limits.take(caller('a'));
   expect(limits.headersOf(caller('a'))).toEqual({
@@ -53,13 +53,13 @@ it('tells what is left and when to come again', () => {
   }
 });
 
-it('does not count the local administrator', () => {
+it('a rate limit does not count the local administrator', () => {
   const { limits } = setUp();
   for (let i = 0; i < 100; i++) limits.take(caller(null));
   expect(limits.headersOf(caller(null))).toEqual({});
 });
 
-it('survives a clock that goes back', () => {
+it('a rate limit survives a clock that goes back', () => {
   const { limits, pass } = setUp();
   limits.take(caller('a'));
   pass(-10_000);

@@ -16,27 +16,27 @@ function refusal(text: string | Buffer): SandboxerError {
 }
 
 describe('parseJson', () => {
-  test('takes what JSON is', () => {
+  test('parseJson accepts every form of JSON', () => {
     expect(parse('{"a":[1,"ü\\n\\u00fc",null]}')).toEqual({ a: [1, 'ü\nü', null] });
     expect(parse('{"constructor":"x","prototype":1}')).toEqual({ constructor: 'x', prototype: 1 });
     expect(parse('"\\ud83d\\ude00"')).toBe('😀');
     expect(parse('{"a":"[[[[{{{\\"[["}')).toEqual({ a: '[[[[{{{"[[' });
   });
 
-  test('bounds the nesting', () => {
+  test('parseJson bounds the nesting', () => {
     expect(parse(`${'['.repeat(64)}${']'.repeat(64)}`)).toBeTruthy();
     expect(refusal(`${'['.repeat(65)}${']'.repeat(65)}`).detail).toContain('64');
     expect(refusal('['.repeat(1_000_000)).code).toBe('SBX_INVALID_REQUEST');
   });
 
-  test('refuses names that reach a prototype, however they are spelled', () => {
+  test('parseJson refuses names that reach a prototype, however they are spelled', () => {
     expect(refusal('{"a":{"__proto__":1}}').extras.field).toBe('a.__proto__');
     expect(refusal('{"\\u005f_proto__":1}').extras.field).toBe('__proto__');
     expect(refusal('{"constructor":{"prototype":{}}}').extras.field).toBe('constructor');
     expect(refusal('{"c\\u006fnstructor":{"prototype":{}}}').extras.field).toBe('constructor');
   });
 
-  test('refuses text that no database keeps as it is', () => {
+  test('parseJson refuses text that no database stores unchanged', () => {
     expect(refusal('{"a":["x","\\ud800"]}').extras.field).toBe('a.1');
     expect(refusal('{"a":"\\u0000"}').extras.field).toBe('a');
     expect(refusal('{"\\u0000":1}').code).toBe('SBX_INVALID_REQUEST');
@@ -52,7 +52,7 @@ describe('JsonScanner', () => {
     for (let at = 0; at < bytes.length; at += piece) scanner.feed(bytes.subarray(at, at + piece));
   };
 
-  test('counts values outside of strings, however the text is cut', () => {
+  test('JsonScanner counts values outside of strings, however the text is cut', () => {
     const text = '{"a,b[{":["\\",",1,{"c":2}],"d":"\\\\","e":3}';
     for (const piece of [1, 2, 3, 7, 100]) {
       expect(() => scan(text, piece, 8)).not.toThrow();
@@ -60,7 +60,7 @@ describe('JsonScanner', () => {
     }
   });
 
-  test('refuses many values and deep nesting before the rest arrives', () => {
+  test('JsonScanner refuses many values and deep nesting before the rest arrives', () => {
     const scanner = new JsonScanner(1_000);
     expect(() => scanner.feed(Buffer.from('[0'.padEnd(3_000, ',0')))).toThrow('more than 1000 values');
     expect(() => scan('['.repeat(65), 1, 1_000)).toThrow('64 levels');

@@ -20,7 +20,7 @@ describe('preview addresses', () => {
     }
   });
 
-  it('are public only with our signature', () => {
+  it('preview addresses are public only with our signature', () => {
     expect(access.readLabel(access.publicLabel(grant))).toEqual({ grant, public: true });
     expect(access.readLabel(access.privateLabel(grant))?.public).toBe(false);
     expect(new PreviewAccess(Buffer.alloc(32, 8)).readLabel(access.publicLabel(grant))).toBeNull();

@@ -43,7 +43,7 @@ function resolve(reference: string): unknown {
 }
 
 describe('the document', () => {
-  test('has every route, and nothing else', () => {
+  test('the OpenAPI document has every route, and no other', () => {
     const documented = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort();
     const served = ROUTE_TABLE.map(({ method, url }) => `${method} ${url}`).sort();
     expect(documented).toEqual(served);
@@ -65,7 +65,7 @@ describe('the document', () => {
     }
   });
 
-  test('operations have names of their own, and say what they are for', () => {
+  test('operations of the document have names of their own, and a description', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { operation } of operations) {
@@ -94,7 +94,7 @@ describe('the document', () => {
     expect(create?.({ labels: { a: 1 } })).toBe(false);
   });
 
-  test('says what queries mean, not how they are spelled', () => {
+  test('the OpenAPI document describes the meaning of queries, not their spelling', () => {
     const list = document.paths['/v1/sandboxes']?.get?.parameters ?? [];
     const limit = list.find(({ name }) => name === 'limit');
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 500 });
@@ -102,7 +102,7 @@ describe('the document', () => {
     expect(state?.schema).toMatchObject({ type: 'array' });
   });
 
-  test('lists every error', () => {
+  test('the OpenAPI document lists every error', () => {
     expect(Object.keys((document as unknown as { 'x-errors': object })['x-errors'])).toEqual(
       Object.keys(ERRORS),
     );

@@ -56,7 +56,7 @@ test('each event is encoded once, and the same bytes go to everybody with the sa
   expect(one.taken[0]).toBe(two.taken[0]);
 });
 
-test('who is behind the feed has to catch up; who is ahead gets nothing twice', async () => {
+test('a reader behind the feed has to catch up; a reader ahead gets no event twice', async () => {
   const { feed, append } = setUp();
   await append('a', 'a');
   const late = await feed.join();
@@ -87,7 +87,7 @@ test('it rests when nobody is left, and starts at the end again', async () => {
   expect(fresh.text()).toBe('3');
 });
 
-test('what is committed while somebody joins is not lost', async () => {
+test('an event committed while a reader joins is not lost', async () => {
   const { feed, append } = setUp();
   for (let round = 0; round < 50; round += 1) {
     const before = round * 2;

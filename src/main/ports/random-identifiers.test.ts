@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { randomIdentifiers } from './random-identifiers.ts';
 
 describe('identifiers', () => {
-  it('are all different, of one form, and sort by the time they were made at', () => {
+  it('identifiers are all different, of one form, and sort by the time they were made at', () => {
     let now = Date.UTC(2026, 0, 1);
     const ids = randomIdentifiers(() => now);
     const made: string[] = [];

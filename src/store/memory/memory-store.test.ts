@@ -10,7 +10,7 @@ storeSuite('memory', async () => new MemoryStore(memoryDatabase()), { describe, 
 const forever = () => new Promise<void>(() => {});
 
 describe('memory: several processes on one database', () => {
-  it('waits for its hooks around the commit', async () => {
+  it('a transaction waits for its hooks around the commit', async () => {
     const steps: string[] = [];
     const store = new MemoryStore(memoryDatabase(), {
       beforeCommit: async (label) => void steps.push(`before ${label}`),
@@ -24,7 +24,7 @@ describe('memory: several processes on one database', () => {
     expect(steps).toEqual(['before t', 'work', 'told', 'after t']);
   });
 
-  it('is committed while its caller does not know yet', async () => {
+  it('a transaction is committed while its caller does not know yet', async () => {
     const database = memoryDatabase();
     const dying = new MemoryStore(database, { afterCommit: forever });
     const other = new MemoryStore(database);
@@ -33,7 +33,7 @@ describe('memory: several processes on one database', () => {
     expect(await other.read('r', (tx) => tx.setting('a'))).toBe('1');
   });
 
-  it('never blocks others in a hook, dead or alive', async () => {
+  it('a transaction never blocks others in a hook, dead or alive', async () => {
     const database = memoryDatabase();
     const dying = new MemoryStore(database, { beforeCommit: forever });
     const other = new MemoryStore(database);
@@ -51,7 +51,7 @@ describe('memory: several processes on one database', () => {
     expect(settled).toBe(false);
   });
 
-  it('does not commit after its process died, and answers nobody', async () => {
+  it('a transaction does not commit after its process died, and sends no answer', async () => {
     const database = memoryDatabase();
     let release = () => {};
     const dying = new MemoryStore(database, {
@@ -76,7 +76,7 @@ describe('memory: several processes on one database', () => {
     expect(settled).toBe(0);
   });
 
-  it('undoes the work in the middle of which its process died', async () => {
+  it('a process that dies in the middle of a transaction leaves no part of it', async () => {
     const database = memoryDatabase();
     const dying = new MemoryStore(database);
     const told: number[] = [];
@@ -92,7 +92,7 @@ describe('memory: several processes on one database', () => {
     expect(told).toEqual([]);
   });
 
-  it('tells every living view of every commit', async () => {
+  it('a commit reaches every living view', async () => {
     const database = memoryDatabase();
     const [one, two] = [new MemoryStore(database), new MemoryStore(database, { exclusive: false })];
     const told: string[] = [];
@@ -103,7 +103,7 @@ describe('memory: several processes on one database', () => {
     expect([one.exclusive, two.exclusive]).toEqual([true, false]);
   });
 
-  it('shows every row of the ledger', async () => {
+  it('a view shows every row of the ledger', async () => {
     const database = memoryDatabase();
     const store = new MemoryStore(database);
     await store.transaction('t', (tx) => tx.ledger.transfer([sampleTransfer('a')]));

@@ -23,7 +23,7 @@ afterEach(() => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe('one process per database', () => {
-  it('refuses a second store, in this process and in another, until the first is closed', async () => {
+  it('the database lock refuses a second store, in this process and in another, until the first is closed', async () => {
     const path = freshPath();
     const store = await SqliteStore.open({ path });
     await expect(SqliteStore.open({ path })).rejects.toMatchObject({ code: 'SBX_STORE_BUSY' });
@@ -37,7 +37,7 @@ describe('one process per database', () => {
     await second.close();
   });
 
-  it('is free again as soon as its holder is killed', async () => {
+  it('the database lock is free again as soon as its holder is killed', async () => {
     const path = freshPath();
     const holder = start(path, 'open');
     expect(await holder.line()).toBe('open');
@@ -50,7 +50,7 @@ describe('one process per database', () => {
 });
 
 describe('durability', () => {
-  it('keeps everything that was acknowledged when the process is killed', async () => {
+  it('the store keeps every acknowledged write when the process is killed', async () => {
     for (let round = 0; round < 3; round++) {
       const path = freshPath();
       const writer = start(path, 'write');

@@ -41,7 +41,7 @@ const record = ({ number, name, sha256 }: { number: number; name: string; sha256
 });
 
 describe('migrations', () => {
-  it('are applied once, in order, and recorded', async () => {
+  it('migrations are applied once, in order, and recorded', async () => {
     const path = freshPath();
     await openAndClose(path);
     expect(applied(path)).toEqual(migrationFiles().map(record));
@@ -105,7 +105,7 @@ describe('migrations', () => {
     await expect(openAndClose(foreign)).rejects.toMatchObject({ name: 'SandboxerError' });
   });
 
-  it('have numbers of their own', () => {
+  it('migrations have numbers of their own', () => {
     const directory = migrationsWith({ '0001-again.sql': '' });
     expect(() => migrationFiles(directory)).toThrow(/number/);
   });

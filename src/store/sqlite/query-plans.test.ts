@@ -46,7 +46,7 @@ describe('query plans', () => {
   ] as const) {
     for (const [name, statement] of Object.entries(statements[group])) {
       if (typeof statement !== 'object' || !('sql' in statement) || EXEMPT.has(`${group}.${name}`)) continue;
-      it(`looks ${group}.${name} up in an index`, () => {
+      it(`a query looks ${group}.${name} up in an index`, () => {
         expect(costly(statement.sql as string)).toEqual([]);
       });
     }
@@ -61,19 +61,19 @@ describe('query plans', () => {
   };
   for (const [name, query] of Object.entries(queries)) {
     for (const cursor of [null, { createdAt: 1, key: 'a' }]) {
-      it(`reads a page ${name} in order${cursor ? ', from a cursor on' : ''}`, () => {
+      it(`a query reads a page ${name} in order${cursor ? ', from a cursor on' : ''}`, () => {
         const { sql } = sandboxPage(builder, { workspaceId: 'w', limit: 100, ...query }, cursor, 101);
         expect(costly(sql)).toEqual([]);
       });
     }
   }
 
-  it('counts by state without looking at what is destroyed', () => {
+  it('the count by state does not read destroyed rows', () => {
     const { sql } = statements.sandboxes.countByState as unknown as { sql: string };
     expect(planOf(sql).join('\n')).toContain('sandboxes_present_by_id');
   });
 
-  it('finds external ids without looking through the workspace', () => {
+  it('a lookup of external ids does not scan the workspace', () => {
     const query: SandboxQuery = { workspaceId: 'w', externalId: 'x', limit: 100 };
     const plan = planOf(sandboxPage(builder, query, null, 101).sql).join('\n');
     for (const index of ['sandboxes_by_session', 'sandboxes_by_run', 'sandboxes_by_job']) {

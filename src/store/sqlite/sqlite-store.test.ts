@@ -16,7 +16,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 storeSuite('sqlite', () => SqliteStore.open({ path: freshPath() }), { describe, it });
 
 describe('sqlite: files', () => {
-  it('are readable by their owner alone', async () => {
+  it('database files are readable by their owner alone', async () => {
     const path = freshPath();
     const store = await SqliteStore.open({ path });
     await store.transaction('t', (tx) => tx.setSetting('a', '1'));
@@ -53,7 +53,7 @@ describe('sqlite: files', () => {
 });
 
 describe('sqlite: ledger', () => {
-  it('cannot be changed, not even with SQL', async () => {
+  it('the ledger cannot be changed, not even with SQL', async () => {
     const path = freshPath();
     const store = await SqliteStore.open({ path });
     await store.transaction('t', (tx) => tx.ledger.transfer([sampleTransfer('a')]));
@@ -71,7 +71,7 @@ describe('sqlite: ledger', () => {
 });
 
 describe('sqlite: a failing database', () => {
-  it('fails all of a group with a typed error, and works again afterwards', async () => {
+  it('a failing database fails all of a group with a typed error, and works again afterwards', async () => {
     const path = freshPath();
     const store = await SqliteStore.open({ path });
     await store.transaction('t', (tx) => tx.setSetting('size', '1'));
@@ -95,7 +95,7 @@ describe('sqlite: a failing database', () => {
 });
 
 describe('sqlite: group commit', () => {
-  it('shows a reader nothing of a group before all of it is durable', async () => {
+  it('group commit shows a reader nothing of a group before all of it is durable', async () => {
     const store = await SqliteStore.open({ path: freshPath() });
     // A machine that is busy ends a group early; then both were alone, and it is tried again.
     for (let round = 0; ; round += 1) {
@@ -122,7 +122,7 @@ describe('sqlite: group commit', () => {
     await store.close();
   });
 
-  it('runs more than one group when many wait', async () => {
+  it('group commit runs more than one group when many wait', async () => {
     const store = await SqliteStore.open({ path: freshPath() });
     const uids = Array.from({ length: 300 }, (_, i) => `s${String(i).padStart(3, '0')}`);
     await Promise.all(

@@ -14,7 +14,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const UNSYNCED = '/dev/null';
 
 describe('WalSync', () => {
-  it('serves in order, and has nothing pending afterwards', async () => {
+  it('WalSync serves in order, and has nothing pending afterwards', async () => {
     const path = join(root, 'wal');
     const wal = new WalSync(path);
     expect(wal.pending()).toBeNull();
@@ -26,7 +26,7 @@ describe('WalSync', () => {
     wal.close();
   });
 
-  it('takes nothing more after the disk has failed once', async () => {
+  it('WalSync takes no write after the disk has failed once', async () => {
     const wal = new WalSync(UNSYNCED);
     const both = await Promise.allSettled([wal.sync(), wal.sync()]);
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
@@ -36,8 +36,8 @@ describe('WalSync', () => {
   });
 });
 
-describe('what nobody waits for', () => {
-  it('is put off until somebody does', async () => {
+describe('a write without a waiter', () => {
+  it('a write without a waiter is put off until a waiter comes', async () => {
     const wal = new WalSync(UNSYNCED);
     const put = wal.soon();
     put.catch(() => {});
@@ -49,7 +49,7 @@ describe('what nobody waits for', () => {
     wal.close();
   });
 
-  it('is synced with what somebody waits for, and by itself after a while', async () => {
+  it('a write without a waiter is synced with a later one that has a waiter, and by itself after a while', async () => {
     const path = join(root, 'soon');
     writeFileSync(path, 'x');
     const wal = new WalSync(path);
@@ -65,8 +65,8 @@ describe('what nobody waits for', () => {
 
 const INSERT = 'INSERT INTO t VALUES (1)';
 
-describe('what a connection says it has written', () => {
-  it('grows by a change, also one that answers with rows, and by nothing else', () => {
+describe('the change counter of a connection', () => {
+  it('the change counter grows by a change, also one that returns rows, and by nothing else', () => {
     const database = new DatabaseSync(':memory:');
     database.exec('CREATE TABLE t (n INTEGER)');
     const connection = new NodeSqliteConnection(database);
@@ -85,7 +85,7 @@ describe('what a connection says it has written', () => {
 });
 
 describe('a transaction that answers early', () => {
-  it('goes on before the disk, and is told of when the disk has it', async () => {
+  it('a transaction that answers early continues before the disk, and is notified when the disk has it', async () => {
     const database = new DatabaseSync(join(root, 'early.db'));
     database.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER)');
     const connection = new NodeSqliteConnection(database);
@@ -108,7 +108,7 @@ describe('a transaction that answers early', () => {
     database.close();
   });
 
-  it('does not when it failed', async () => {
+  it('a transaction that answers early does not when it failed', async () => {
     const database = new DatabaseSync(join(root, 'refused.db'));
     const group = new GroupCommit(database, new WalSync(UNSYNCED), () => 0);
     const refused = group.submit(() => Promise.reject(new Error('no')), {
@@ -121,7 +121,7 @@ describe('a transaction that answers early', () => {
 });
 
 describe('a transaction that cannot say whether it answers early', () => {
-  it('fails alone, and leaves nothing behind', async () => {
+  it('a transaction that cannot say whether it answers early fails alone, and leaves nothing behind', async () => {
     const database = new DatabaseSync(join(root, 'unsure.db'));
     database.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER)');
     const connection = new NodeSqliteConnection(database);

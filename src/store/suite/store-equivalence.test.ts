@@ -349,7 +349,7 @@ const RUNS = Number(process.env.SANDBOXER_PROPERTY_RUNS ?? 40);
 
 describe('every store', () => {
   it(
-    'gives the same answers to the same calls',
+    'every store gives the same answers to the same calls',
     async () => {
       let count = 0;
       const groups = fc.array(fc.array(transaction, { minLength: 1, maxLength: 3 }), { maxLength: 12 });

@@ -12,7 +12,7 @@ describeConformance({ describe, it, beforeAll, afterAll }, 'ext.memory', {
 });
 
 describe('ext.memory', () => {
-  it('waits for nothing until it is ready', async () => {
+  it('ext.memory waits for nothing until it is ready', async () => {
     const timers = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'setImmediate')];
     const extension = createMemoryExtension();
     const subject = new Subject(extension, { create });
@@ -22,7 +22,7 @@ describe('ext.memory', () => {
     await subject.sweep();
   });
 
-  it('charges what it is told to', () => {
+  it('ext.memory charges its configured price', () => {
     expect(createMemoryExtension().header).toMatchObject({ price: null, capabilities: { pricing: 'free' } });
   });
 });

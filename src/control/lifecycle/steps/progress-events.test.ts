@@ -26,7 +26,7 @@ async function world(state: 'provisioning' | 'ready' = 'provisioning') {
   return { clock, events, told };
 }
 
-it('tells begin and end, and in between one a second', async () => {
+it('progress events report begin and end, and in between one a second', async () => {
   const { clock, events, told } = await world();
   events.tell(pulled('begun', 0));
   for (let at = 0; at < 5_000; at += 10) {
@@ -48,7 +48,7 @@ it('tells begin and end, and in between one a second', async () => {
   expect(all.map(({ subjectSeq }) => subjectSeq)).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-it('tells of what takes long more rarely, and of a backend that says too much not at all', async () => {
+it('progress events become rarer for long work, and stop for a backend that sends too many', async () => {
   const { clock, events, told } = await world();
   for (let at = 0; at < 1_800_000; at += 500) {
     clock.at = T0 + at;
@@ -63,7 +63,7 @@ it('tells of what takes long more rarely, and of a backend that says too much no
   expect((await told()).length).toBe(200);
 });
 
-it('says nothing of a sandbox that has got further', async () => {
+it('progress events end for a sandbox in a later state', async () => {
   const { events, told } = await world('ready');
   events.tell(pulled('begun', 0));
   await events.written();

@@ -11,7 +11,7 @@ function outputOf(parts: readonly (string | Buffer)[], secrets: readonly string[
 }
 
 describe('SetupOutput', () => {
-  it('keeps both streams as they come, and characters whole', () => {
+  it('SetupOutput keeps both streams in the order they come, and characters whole', () => {
     const euro = Buffer.from('€');
     const output = new SetupOutput([]);
     output.add(said(euro.subarray(0, 1)));
@@ -20,7 +20,7 @@ describe('SetupOutput', () => {
     expect(output.text()).toBe('warning\n€');
   });
 
-  it('keeps the end of much, and says so', () => {
+  it('SetupOutput keeps the end of long output, and says that it was cut', () => {
     const { text, truncated } = outputOf(['a'.repeat(20_000), 'b'.repeat(20_000), 'end']);
     expect(text).toHaveLength(32_768);
     expect(text.endsWith('end')).toBe(true);
@@ -31,12 +31,12 @@ describe('SetupOutput', () => {
     expect(output.truncated).toBe(true);
   });
 
-  it('blots secrets out, whole and across chunks, the longest first', () => {
+  it('SetupOutput removes secrets, whole and across chunks, the longest first', () => {
     const { text } = outputOf(['TOKEN=s3cr', 'et-long s3cret', '\n'], ['', 's3cret', 's3cret-long']);
     expect(text).toBe('TOKEN=[secret] [secret]\n');
   });
 
-  it('keeps no part of a secret that lies across the cut', () => {
+  it('SetupOutput keeps no part of a secret that lies across the cut', () => {
     const secret = 'S'.repeat(1_000);
     for (const at of [0, 1, 500, 999, 1_000, 1_500]) {
       expect(outputOf([secret, 'x'.repeat(32_768 - at)], [secret]).text).not.toContain('S');

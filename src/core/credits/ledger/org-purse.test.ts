@@ -10,7 +10,7 @@ const contributions = fc
   );
 
 describe('the division of a shared purse', () => {
-  it('shares add up to what is left, each within a micro-dollar of its exact part', () => {
+  it('shares of a divided purse add up to what is left, each within a micro-dollar of its exact part', () => {
     fc.assert(
       fc.property(amount, contributions, (left, paid) => {
         const shares = divide(left, paid);

@@ -7,7 +7,7 @@ import { archiveOf, textEntry } from '../stack/ship-tree.ts';
 import { DOWN, FACTS, UP } from './remote-scripts.ts';
 
 /** A host whose programs only record their arguments. */
-describe('what is run on a host', () => {
+describe('scripts on a remote host', () => {
   let root: string;
   const log = () => readFileSync(join(root, 'log'), 'utf8');
   const shim = (name: string, body = '') => {
@@ -67,7 +67,7 @@ describe('what is run on a host', () => {
     },
   );
 
-  it('removes the images that were pulled for a stack, if that was asked for, and no other', async () => {
+  it('a remote script removes the images that were pulled for a stack, if the request says so, and no other', async () => {
     shim(
       'docker',
       'case "$*" in *"inspect pulled:1"*) exit 1;; "rmi pulled:1") echo "Untagged: pulled:1";; esac',
@@ -86,7 +86,7 @@ describe('what is run on a host', () => {
     expect(existsSync(stack)).toBe(false);
   });
 
-  it('finds the newer compose first, the older where that is missing', () => {
+  it('a remote script finds the newer compose first, the older where that is missing', () => {
     shim('docker', 'case "$1" in compose) exit 0;; version) echo "engine 28.0";; esac');
     expect(sh(FACTS, ['boxes']).stdout).toContain('compose v2\n');
     shim('docker', 'case "$1" in compose) exit 1;; version) echo "engine 20.10";; esac');

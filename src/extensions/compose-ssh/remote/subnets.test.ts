@@ -31,7 +31,7 @@ describe('subnets of stacks', () => {
     }
   });
 
-  it('are never what is taken, hold their containers, and run out honestly', () => {
+  it('subnets of stacks avoid those in use, hold their containers, and end with a typed error', () => {
     const subnet = fc
       .tuple(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 20, max: 30 }))
       .map(([third, bits]) => `10.9.${third}.0/${bits}`);

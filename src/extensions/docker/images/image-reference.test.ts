@@ -19,7 +19,7 @@ const allowed = (text: string, allow: string[]) => {
 };
 
 describe('image references', () => {
-  it('are taken apart and put together again', () => {
+  it('image references are taken apart and put together again', () => {
     expect(showImageReference(parseImageReference('python'))).toBe('python:latest');
     expect(showImageReference(parseImageReference('team/tool:1'))).toBe('team/tool:1');
     expect(showImageReference(parseImageReference(`localhost:5000/a/b:1@${digest}`))).toBe(
@@ -41,9 +41,11 @@ describe('image references', () => {
     '/a',
     'a?x=1',
     'a'.repeat(600),
-  ])('refuses %j', (text) => expect(() => parseImageReference(text)).toThrow('is not an image reference'));
+  ])('image references refuses %j', (text) =>
+    expect(() => parseImageReference(text)).toThrow('is not an image reference'),
+  );
 
-  it('are allowed by patterns; a host must be named', () => {
+  it('image references are allowed by patterns; a host must be named', () => {
     expect(allowed('python:3', ['*'])).toBe(true);
     expect(allowed('team/tool', ['*'])).toBe(true);
     expect(allowed('registry.example.org/a', ['*'])).toBe(false);
@@ -56,7 +58,7 @@ describe('image references', () => {
     expect(allowed('python2:3', ['python'])).toBe(false);
   });
 
-  it('must name their content where that is the policy', () => {
+  it('image references must name a digest where the policy says so', () => {
     expect(() => requireAllowed(parseImageReference('a:1'), policy(['*'], true))).toThrow('not pinned');
     requireAllowed(parseImageReference(`a@${digest}`), policy(['*'], true));
   });

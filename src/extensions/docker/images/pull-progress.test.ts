@@ -9,7 +9,7 @@ function after(...steps: Parameters<PullProgress['note']>[0][]): unknown {
 
 const detail = (current: number, total: number) => ({ progressDetail: { current, total } });
 
-it('adds up what comes over the wire, and not what is unpacked', () => {
+it('pull progress adds up downloaded bytes, and not unpacked ones', () => {
   expect(
     after(
       { status: 'Pulling from team/tool', id: '1' },
@@ -32,7 +32,7 @@ it('adds up what comes over the wire, and not what is unpacked', () => {
   ).toEqual({ bytes: { done: 100, total: 100 }, layers: { done: 1, total: 1 } });
 });
 
-it('remembers a bounded number of layers, whatever the engine says', () => {
+it('pull progress remembers a bounded number of layers, whatever the engine reports', () => {
   const steps = Array.from({ length: 2_000 }, (_, at) => ({ status: 'Pulling fs layer', id: `l${at}` }));
   expect(after(...steps)).toMatchObject({ layers: { total: 512 } });
 });

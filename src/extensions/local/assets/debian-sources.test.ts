@@ -15,7 +15,7 @@ function aptWith(files: Record<string, string>): string {
 }
 
 describe('the package sources of this machine', () => {
-  it('are those of the suite, in both forms', () => {
+  it('the package sources of this machine are those of the suite, in both forms', () => {
     const directory = aptWith({
       'sources.list': [
         '# deb http://a.test/debian bookworm main',
@@ -43,7 +43,7 @@ describe('the package sources of this machine', () => {
     expect(debianSources('sid', directory)).toEqual({ lines: [], paragraphs: [] });
   });
 
-  it('are left out with a password: it would lie in the image', () => {
+  it('the package sources of this machine with a password are left out: it would lie in the image', () => {
     const directory = aptWith({
       'sources.list': 'deb http://me:secret@a.test/debian bookworm main\n',
       'sources.list.d/own.sources': 'Types: deb\nURIs: https://me:secret@a.test/\nSuites: bookworm\n',
@@ -51,7 +51,7 @@ describe('the package sources of this machine', () => {
     expect(debianSources('bookworm', directory)).toEqual({ lines: [], paragraphs: [] });
   });
 
-  it('are none where there is no apt', () => {
+  it('the package sources of this machine are none where there is no apt', () => {
     expect(debianSources('bookworm', join(place, 'nowhere'))).toEqual({ lines: [], paragraphs: [] });
   });
 });

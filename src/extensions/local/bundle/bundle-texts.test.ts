@@ -23,7 +23,7 @@ const PLAIN: OwnParts = {
 const made = (own: OwnParts) => bundleConfig(bundleParts(own, facts, SECCOMP));
 
 describe('the text of a bundle', () => {
-  it('is that of its own configuration, whichever was made before it', () => {
+  it('the text of a bundle is that of its own configuration, whichever was made before it', () => {
     const texts = new BundleTexts(facts);
     const variants: OwnParts[] = [
       PLAIN,
@@ -39,7 +39,7 @@ describe('the text of a bundle', () => {
     for (const own of variants) expect(JSON.parse(texts.of(own, SECCOMP))).toEqual(made(own));
   });
 
-  it('leaves alone what an image says, also where it looks like an id', () => {
+  it('the text of a bundle keeps the texts of an image, also where one looks like an id', () => {
     const texts = new BundleTexts(facts);
     const process = { ...PLAIN.process, env: { TRICK: `"hostID":${PLAIN.range}`, N: String(PLAIN.range) } };
     for (const range of [PLAIN.range, 4_000_000]) {
@@ -48,7 +48,7 @@ describe('the text of a bundle', () => {
     }
   });
 
-  it('has the filter that is there by then', () => {
+  it('the text of a bundle has the filter that is there by then', () => {
     const texts = new BundleTexts(facts);
     const before = JSON.parse(texts.of(PLAIN, { profile: { defaultAction: 'SCMP_ACT_ERRNO' } }));
     expect(before.linux.seccomp).toBeDefined();

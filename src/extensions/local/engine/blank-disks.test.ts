@@ -20,7 +20,7 @@ describe.skipIf(maker === null)('BlankDisks', () => {
   const blanks = () => new BlankDisks(disks(), maker ?? '');
   const isThere = async ({ disk }: { disk?: string }) => existsSync(join(base, disk ?? 'none'));
 
-  it('with: keeps blanks of few sizes, however many were asked for', async () => {
+  it('BlankDisks with: keeps blanks of few sizes, however many were requested', async () => {
     const some = blanks();
     for (let size = 16; size < 36; size++) expect(await some.with(size, isThere)).toBe(true);
     expect(readdirSync(disks())).toHaveLength(8);
@@ -28,7 +28,7 @@ describe.skipIf(maker === null)('BlankDisks', () => {
     expect(readdirSync(disks())).toHaveLength(8);
   });
 
-  it('with: a blank stays while it is copied', async () => {
+  it('BlankDisks with: a blank stays while it is copied', async () => {
     const some = blanks();
     const { promise, resolve } = Promise.withResolvers<void>();
     const copied = some.with(16, async (field) => {
@@ -40,13 +40,13 @@ describe.skipIf(maker === null)('BlankDisks', () => {
     expect(await copied).toBe(true);
   });
 
-  it('with: what an earlier process left is removed', async () => {
+  it('BlankDisks with: files of an earlier process are removed', async () => {
     for (const name of ['8388600.ext4', '8388599.ext4.77']) writeFileSync(join(disks(), name), '');
     await blanks().with(16, isThere);
     expect(readdirSync(disks())).toEqual(['16.ext4']);
   });
 
-  it('with: a size that cannot be made leaves neither a file nor a descriptor', async () => {
+  it('BlankDisks with: a size that cannot be made leaves neither a file nor a descriptor', async () => {
     const some = blanks();
     await some.with(16, isThere);
     const before = descriptors();

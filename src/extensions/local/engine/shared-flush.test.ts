@@ -15,7 +15,7 @@ class SlowDisk {
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe('a shared flush', () => {
-  it('is one for all who wait at the same time, and another for whoever comes while it runs', async () => {
+  it('a shared flush serves all callers that wait at its start; a later caller gets another', async () => {
     const disk = new SlowDisk();
     const shared = new SharedFlush(() => disk.flush());
     const order: string[] = [];
@@ -36,7 +36,7 @@ describe('a shared flush', () => {
     expect(order).toEqual(['a', 'b', 'late', 'later']);
   });
 
-  it('that fails is told to those who waited for it, and to nobody after them', async () => {
+  it('a shared flush that fails rejects the calls that waited for it, and no later one', async () => {
     const disk = new SlowDisk();
     const shared = new SharedFlush(() => disk.flush());
     const failing = shared.wait();

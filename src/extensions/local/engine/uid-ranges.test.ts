@@ -5,7 +5,7 @@ const rangesFrom = (first: number, count: number) =>
   Array.from({ length: count }, (_, at) => first + at * RANGE_SIZE);
 
 describe('UidRanges', () => {
-  it('gives each range to one at a time, and the last freed first', () => {
+  it('UidRanges gives each range to one holder at a time, and the last freed first', () => {
     const [begin = 0] = [new UidRanges([]).take() ?? 0];
     const ranges = new UidRanges([begin]);
     const first = ranges.take();
@@ -17,7 +17,7 @@ describe('UidRanges', () => {
     expect(ranges.take()).toBe(begin + 3 * RANGE_SIZE);
   });
 
-  it('stays within what nobody else uses, never gives that of files at rest, and says when it is at its end', () => {
+  it('UidRanges avoids ids in use, never gives that of files at rest, and fails when none is left', () => {
     const ranges = new UidRanges([], 'some directory');
     const taken = new Set<number>();
     for (let first = ranges.take(); first !== null; first = ranges.take()) taken.add(first);
@@ -28,7 +28,7 @@ describe('UidRanges', () => {
     expect(ranges.take()).toBe(STORAGE_RANGE + RANGE_SIZE);
   });
 
-  it('begins elsewhere for another server', () => {
+  it('UidRanges starts at another range for another server', () => {
     expect(new UidRanges([], '/a').take()).not.toBe(new UidRanges([], '/b').take());
   });
 });

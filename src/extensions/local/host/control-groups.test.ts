@@ -98,7 +98,7 @@ describe('control groups of version 2', () => {
     });
   });
 
-  it('in a container the topmost is not the root of all: its processes stand in the way', () => {
+  it('the topmost group in a container is not the root of all: its processes stand in the way', () => {
     group('', { offers: ALL, processes: '1\n14', ours: true });
     expect(findControlGroups('g', unified('/')).controllers).toEqual(['freezer']);
     group('', { offers: ALL, processes: '', ours: true });
@@ -106,7 +106,7 @@ describe('control groups of version 2', () => {
     expect(findControlGroups('g', unified('/server')).controllers).toContain('memory');
   });
 
-  it('what is handed on already is to be had beside processes', () => {
+  it('controllers that are delegated already are available beside processes', () => {
     group('', { offers: 'pids', handsOn: 'pids', processes: '1', ours: true });
     expect(findControlGroups('g', unified('/')).controllers).toEqual(['pids', 'freezer']);
   });
@@ -144,7 +144,7 @@ describe('control groups of version 1', () => {
   const mounts = (names: readonly string[]) =>
     names.map((name) => `30 24 0:27 / ${join(top, name)} rw shared:9 - cgroup cgroup rw,${name}\n`).join('');
 
-  it('are those that are mounted and can be written, whatever else is there', () => {
+  it('control groups of version 1 are those that are mounted and can be written, whatever else exists', () => {
     for (const name of ['memory', 'cpu,cpuacct', 'pids']) mkdirSync(join(top, name));
     const mountinfo = mounts(['memory', 'cpu,cpuacct', 'pids', 'freezer']);
     const cgroup = '5:memory:/a\n4:cpu,cpuacct:/\n3:pids:/\n2:freezer:/\n0::/\n';

@@ -28,6 +28,6 @@ it.runIf(spawnSync('unshare', ['--mount', 'true']).status === 0).each([
   ['a mount where sandboxes are', `mount -t tmpfs none ${base}`, true],
   ['what is theirs, anywhere', `mount --bind ${base} ${elsewhere}`, true],
   ['not what others mount for themselves', `mount -t tmpfs none ${elsewhere}`, false],
-])('sees %s', (_, change, seen) => {
+])('the host canary reports %s', (_, change, seen) => {
   expect(sees(change)).toBe(seen);
 });

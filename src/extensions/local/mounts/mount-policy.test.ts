@@ -45,7 +45,7 @@ function refusal(work: () => unknown): string {
 }
 
 describe('sources', () => {
-  it('are directories and files with nothing of the machine in them', () => {
+  it('mount sources are directories and files that hold nothing of the machine', () => {
     expect(mount(join(dir, 'data'))).toEqual([{ source: join(dir, 'data'), target: '/mnt/x', access: 'ro' }]);
     expect(mount(`${dir}/data/../file/`)[0]?.source).toBe(join(dir, 'file'));
   });
@@ -103,7 +103,7 @@ describe('sources', () => {
     },
   );
 
-  it('are not ours, not everything, not relative, not nothing', () => {
+  it('mount sources that are the server’s own, the whole machine, relative or missing are refused', () => {
     for (const source of [
       own,
       join(own, 'local'),
@@ -121,7 +121,7 @@ describe('sources', () => {
     expect(refusal(() => mount('/tmp\0/x'))).toBe('inputs.mounts[0].source');
   });
 
-  it('are judged by what they lead to', () => {
+  it('mount sources are judged by what they lead to', () => {
     const link = (name: string, target: string) => {
       const path = join(dir, 'links', name);
       mkdirSync(dirname(path), { recursive: true });
@@ -156,14 +156,14 @@ describe('a source that was allowed once', () => {
     return path;
   };
 
-  it('is the one that lies there, by its device and inode', () => {
+  it('an allowed source is the same device and inode as before', () => {
     const path = join(place(), 'data');
     const { dev, ino } = statSync(path, { bigint: true });
     expect(held(path)).toMatchObject({ path, device: dev, inode: ino });
   });
 
   it.each(['/etc', '/tmp', '..'])(
-    'is refused when a link to %s has taken its place, or that of a parent',
+    'an allowed source is refused when a link to %s has taken its place, or that of a parent',
     (target) => {
       const path = place();
       renameSync(join(path, 'data'), join(path, 'was'));
@@ -177,7 +177,7 @@ describe('a source that was allowed once', () => {
     },
   );
 
-  it('is refused when it is gone, or is neither a directory nor a file now', () => {
+  it('an allowed source is refused when it is gone, or is neither a directory nor a file now', () => {
     const path = place();
     expect(refusal(() => held(join(path, 'none')))).toBe('inputs.mounts[2].source');
     execFileSync('mkfifo', [join(path, 'pipe')]);

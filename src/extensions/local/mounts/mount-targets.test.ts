@@ -24,12 +24,15 @@ function around(path: string): string[] {
 }
 
 describe('a directory of this machine', () => {
-  it.each([...RESERVED_PLACES, ...RESERVED_FOR_MOUNTS])('is not put at %s, in it, or over it', (path) => {
-    for (const target of around(path))
-      expect([target, refusal(['mount', target])]).toEqual([target, 'mounts[0]']);
-  });
+  it.each([...RESERVED_PLACES, ...RESERVED_FOR_MOUNTS])(
+    'a directory of this machine is not put at %s, in it, or over it',
+    (path) => {
+      for (const target of around(path))
+        expect([target, refusal(['mount', target])]).toEqual([target, 'mounts[0]']);
+    },
+  );
 
-  it('has a place of its own', () => {
+  it('a directory of this machine has a mount target of its own', () => {
     for (const target of ['/', '/home', '/home/user', 'mnt', '../mnt', '/mnt\0']) {
       expect([target, refusal(['mount', target])]).toEqual([target, 'mounts[0]']);
     }
@@ -47,7 +50,7 @@ describe('a directory of this machine', () => {
 
 describe('a volume', () => {
   it.each(RESERVED_PLACES)(
-    'is not put at %s, in it, or over it, by the backend nor by the contract',
+    'a volume is not put at %s, in it, or over it, by the backend nor by the contract',
     (path) => {
       for (const target of around(path)) {
         expect([target, refusal(['volume', target])]).toEqual([target, 'volumes[0]']);
@@ -56,7 +59,7 @@ describe('a volume', () => {
     },
   );
 
-  it('may be where programs of the sandbox are, and not cover all of them', () => {
+  it('a volume may cover a directory of programs of the sandbox, but not all of them', () => {
     for (const path of [
       '/usr/local/bundle',
       '/etc/app',

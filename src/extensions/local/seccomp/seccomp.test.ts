@@ -39,13 +39,13 @@ const profile = seccompProfile('x64') as { defaultAction: string; syscalls: Rule
 const allowed = profile.syscalls.filter(({ action }) => action === 'SCMP_ACT_ALLOW');
 
 describe('seccompProfile', () => {
-  it('refuses by default, and names no call twice without saying by which argument', () => {
+  it('seccompProfile refuses by default, and names no call twice without saying by which argument', () => {
     expect(profile.defaultAction).toBe('SCMP_ACT_ERRNO');
     const plain = profile.syscalls.filter(({ args }) => args === undefined).flatMap(({ names }) => names);
     expect(plain.filter((name, n) => plain.indexOf(name) !== n)).toEqual([]);
   });
 
-  it('never allows what leads out', () => {
+  it('seccompProfile never allows calls that lead out of the sandbox', () => {
     const names = allowed.flatMap((rule) => rule.names);
     const never =
       'mount umount2 pivot_root unshare setns ptrace bpf perf_event_open io_uring_setup keyctl add_key userfaultfd open_by_handle_at init_module kexec_load reboot pidfd_getfd process_vm_readv clone3 open_tree move_mount fsopen io_setup';
@@ -123,7 +123,7 @@ describe('seccompProfile', () => {
       ]);
   });
 
-  it('has none where it does not know the processor', () => {
+  it('seccompProfile returns none for an unknown processor', () => {
     expect(seccompProfile('mips')).toBeNull();
   });
 });

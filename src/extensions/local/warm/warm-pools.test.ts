@@ -49,7 +49,7 @@ async function until(check: () => boolean): Promise<void> {
 }
 
 describe('WarmPools', () => {
-  it('hands out what was made from the same, and nothing else', async () => {
+  it('WarmPools hands out only sandboxes of an equal recipe', async () => {
     const { warm, made } = pools(4);
     expect(warm.take(recipe('a'))).toBeNull();
     await until(() => made.includes('a'));
@@ -68,7 +68,7 @@ describe('WarmPools', () => {
     warm.close();
   });
 
-  it('gives the room of what was asked for longest ago to what is asked for now', async () => {
+  it('WarmPools gives the room of the least recently requested recipe to the current one', async () => {
     const { warm, made, dropped } = pools(4);
     warm.take(recipe('a'));
     warm.take(recipe('b'));
@@ -80,7 +80,7 @@ describe('WarmPools', () => {
     expect(left.sort()).toEqual(['a', 'b', 'b', 'c']);
   });
 
-  it('lets go of what nobody asks for any more, but not of what is expected', async () => {
+  it('WarmPools releases sandboxes that are no longer requested, but not expected ones', async () => {
     const { warm, made, dropped } = pools(4, 30);
     warm.expect(recipe('usual'));
     await until(() => made.length === 1);
@@ -91,7 +91,7 @@ describe('WarmPools', () => {
     warm.close();
   });
 
-  it('drops what is finished after its layers went', async () => {
+  it('WarmPools drops a finished sandbox whose layers are gone', async () => {
     const { promise, resolve } = Promise.withResolvers<One>();
     const dropped: string[] = [];
     const begun: string[] = [];
@@ -110,7 +110,7 @@ describe('WarmPools', () => {
     expect(dropped).toEqual(begun);
   });
 
-  it('is off at 0', () => {
+  it('WarmPools is off at 0', () => {
     const { warm, made } = pools(0);
     warm.expect(recipe('a'));
     expect(warm.take(recipe('a'))).toBeNull();

@@ -61,7 +61,7 @@ describe('a stub in this process', () => {
     await test.run(subject);
   });
 
-  it('declares no more of the inside than there is', () => {
+  it('a stub in this process declares no more of the inside than there is', () => {
     const { capabilities } = stub().extension.header;
     expect(capabilities).toMatchObject({
       exec: true,
@@ -72,7 +72,7 @@ describe('a stub in this process', () => {
     });
   });
 
-  it('takes its own time', async () => {
+  it('a stub in this process waits on its own clock', async () => {
     const { clock, subject: slow } = stub();
     const begun = clock.now();
     const { spec } = await slow.establish();
@@ -81,7 +81,7 @@ describe('a stub in this process', () => {
     expect(clock.now() - begun).toBe(1_000);
   });
 
-  it('waits no longer for what never goes than it was told to', async () => {
+  it('a stub in this process waits no longer for an unending call than its limit', async () => {
     const { clock, subject: stuck } = stub({ teardownWaitMs: 4_000 }, [
       { op: 'delete', kind: 'stuck_teardown', params: {} },
     ]);
@@ -91,7 +91,7 @@ describe('a stub in this process', () => {
     expect(clock.now() - begun).toBe(4_000);
   });
 
-  it('is cut off and hangs when it is told to', async () => {
+  it('a stub in this process is cut off and hangs by a fault', async () => {
     const cut = stub({}, [{ op: 'create', kind: 'lost_reply', params: {} }]);
     const provision = cut.extension.provision(cut.subject.spec(), cut.subject.context());
     await expect(provision).rejects.toMatchObject({ extras: { creation: 'maybe_created' } });
@@ -105,7 +105,7 @@ describe('a stub in this process', () => {
     });
   });
 
-  it('may be one of several', () => {
+  it('a stub in this process may be one of several', () => {
     const price = { ...DEFAULT_PRICE, version: 'b' };
     const { header } = stub({ id: 'ext.saas-stub#b', price, capabilities: { regions: ['eu'] } }).extension;
     expect(header).toMatchObject({ id: 'ext.saas-stub#b', price, capabilities: { regions: ['eu'] } });

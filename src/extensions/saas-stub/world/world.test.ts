@@ -33,7 +33,7 @@ describe('the stub’s world', () => {
     now = 1_000;
   });
 
-  it('runs an object when its time has come', () => {
+  it('the stub’s world runs an object when its time has come', () => {
     const world = new StubWorld({ clock, createMs: 500 });
     expect(bodyOf(world, create('a')).status).toBe(201);
     expect(stateOf(world, 'a')).toBe('creating');
@@ -42,7 +42,7 @@ describe('the stub’s world', () => {
     expect(stateOf(world, 'a')).toBe('running');
   });
 
-  it('creates once for each name', () => {
+  it('the stub’s world creates one object for each name', () => {
     const world = new StubWorld({ clock });
     bodyOf(world, create('a'));
     expect(bodyOf(world, create('a')).status).toBe(200);
@@ -50,7 +50,7 @@ describe('the stub’s world', () => {
     expect(world.objects()).toHaveLength(1);
   });
 
-  it('bills the time it runs, to the millisecond, whenever it is asked', () => {
+  it('the stub’s world bills running time, to the millisecond, at every reading', () => {
     const world = new StubWorld({ clock, createMs: 100 });
     bodyOf(world, create('a'));
     now = 2_100;
@@ -65,7 +65,7 @@ describe('the stub’s world', () => {
     expect(bodyOf(world, { op: 'usage', ...at('a') }).body).toEqual({ billed_ms: 1_500 });
   });
 
-  it('ends what has reached its end, at that very time', () => {
+  it('the stub’s world ends an object exactly at its deadline', () => {
     const world = new StubWorld({ clock });
     bodyOf(world, create('a', { ends_at: 3_000 }));
     bodyOf(world, { op: 'extend', ...at('a'), ends_at: 4_000 });
@@ -74,7 +74,7 @@ describe('the stub’s world', () => {
     expect(bodyOf(world, { op: 'usage', ...at('a') }).body).toEqual({ billed_ms: 3_000 });
   });
 
-  it('lists by owner, page by page', () => {
+  it('the stub’s world lists by owner, page by page', () => {
     const world = new StubWorld({ clock });
     for (const name of ['c', 'a', 'b']) bodyOf(world, create(name));
     bodyOf(world, create('x', { labels: labels('x', 'them') }));
@@ -84,7 +84,7 @@ describe('the stub’s world', () => {
     expect(second.body).toMatchObject({ items: [{ name: 'c' }], next_cursor: null });
   });
 
-  it('is the same after it was written down', () => {
+  it('the stub’s world is equal after it was saved and loaded', () => {
     const world = new StubWorld({ clock, faults: [rule('delete', 'stuck_teardown', { times: 1 })] });
     bodyOf(world, create('a', { faults: [rule('get', 'auth', { times: 1 })] }));
     bodyOf(world, { op: 'snapshot', ...at('a'), snapshot_id: 's', title: null });
@@ -94,7 +94,7 @@ describe('the stub’s world', () => {
     expect(bodyOf(again, { op: 'delete', ...at('a') }).body).toMatchObject({ gone: false });
   });
 
-  it('writes down no secret', () => {
+  it('the stub’s world saves no secret', () => {
     const world = new StubWorld({ clock });
     const boot = { env: { TOKEN: 'hush' }, files: [{ name: 'KEY', content: 'hush' }] };
     bodyOf(world, create('a', { boot }));
@@ -102,7 +102,7 @@ describe('the stub’s world', () => {
     expect(JSON.stringify(world.toState())).not.toContain('hush');
   });
 
-  it('tells a duplicate webhook twice, under one id', () => {
+  it('the stub’s world sends a duplicate webhook twice, under one id', () => {
     const world = new StubWorld({ clock, faults: [rule('create', 'duplicate_webhook')] });
     const told: StubEvent[] = [];
     world.listen((event) => told.push(event));
@@ -113,7 +113,7 @@ describe('the stub’s world', () => {
     expect(bodies[0]).toEqual(bodies[1]);
   });
 
-  it('ends an object early or late by a watch that is off', () => {
+  it('the stub’s world ends an object early or late by a clock that is off', () => {
     const world = new StubWorld({ clock });
     bodyOf(
       world,
@@ -137,7 +137,7 @@ describe('the stub’s world', () => {
     expect(stateOf(world, 'late')).toBeNull();
   });
 
-  it('counts the rules of a sandbox over all its attempts', () => {
+  it('the stub’s world counts the rules of a sandbox over all its attempts', () => {
     const world = new StubWorld({ clock });
     const faults = [rule('create', 'error_before', { times: 1 })];
     const attempt = (n: number) =>

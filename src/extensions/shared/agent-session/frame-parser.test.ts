@@ -35,7 +35,7 @@ const aFrame = fc.record({
 });
 
 describe('FrameParser', () => {
-  it('gives the same frames however the stream is cut', () => {
+  it('FrameParser gives the same frames however the stream is cut', () => {
     fc.assert(
       fc.property(
         fc.array(aFrame, { maxLength: 20 }),
@@ -65,7 +65,7 @@ describe('FrameParser', () => {
     );
   });
 
-  it('refuses what is too large, unknown or meant for the other side', () => {
+  it('FrameParser refuses what is too large, unknown or meant for the other side', () => {
     expect(() => parse([frame(T.stdout, 1, Buffer.alloc(0), MAX_PAYLOAD + 1)])).toThrow(ProtocolViolation);
     expect(() => parse([frame(T.result, 1, Buffer.alloc(0), MAX_CONTROL + 1)])).toThrow(ProtocolViolation);
     expect(() => parse([frame(T.stdout, 1, Buffer.alloc(0))])).toThrow(ProtocolViolation);
@@ -73,7 +73,7 @@ describe('FrameParser', () => {
     expect(() => parse([frame(T.spawn, 1, Buffer.alloc(0))])).toThrow(ProtocolViolation);
   });
 
-  it('ends or throws a violation on any bytes at all', () => {
+  it('FrameParser ends or throws a violation on any bytes at all', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 64 })), (chunks) => {
         try {
@@ -87,7 +87,7 @@ describe('FrameParser', () => {
 });
 
 describe('PayloadReader', () => {
-  it('reads what PayloadWriter wrote', () => {
+  it('PayloadReader reads what PayloadWriter wrote', () => {
     fc.assert(
       fc.property(
         fc.string().filter((text) => !text.includes('\0')),
@@ -104,7 +104,7 @@ describe('PayloadReader', () => {
     );
   });
 
-  it('refuses texts that are too long, cut off or hold a NUL byte, and numbers beyond what is exact', () => {
+  it('PayloadReader refuses texts that are too long, cut off or hold a NUL byte, and numbers beyond what is exact', () => {
     const text = new PayloadWriter().string('hello').bytes();
     expect(() => new PayloadReader(text).string(4)).toThrow(ProtocolViolation);
     expect(() => new PayloadReader(text.subarray(0, -1)).string(100)).toThrow(ProtocolViolation);

@@ -21,7 +21,7 @@ function busyPool(): SlabPool {
 }
 
 describe('SlabPool', () => {
-  it('never reads over a piece that is lent', () => {
+  it('SlabPool never reads over a piece that is lent', () => {
     const pool = busyPool();
     const piece = read(pool, 1000, 7);
     lend(piece);
@@ -31,7 +31,7 @@ describe('SlabPool', () => {
     expect(piece.every((byte) => byte === 7)).toBe(true);
   });
 
-  it('uses a slab again when all its pieces were given back, and not before', () => {
+  it('SlabPool uses a slab again when all its pieces were given back, and not before', () => {
     const pool = busyPool();
     const pieces = [read(pool, 1000, 1), read(pool, 1000, 2)] as const;
     for (const piece of pieces) lend(piece);
@@ -46,7 +46,7 @@ describe('SlabPool', () => {
     expect(pool.room().buffer).toBe(pieces[0].buffer);
   });
 
-  it('keeps the slab it reads into, whatever is given back of it', () => {
+  it('SlabPool keeps the slab it reads into, whatever is given back of it', () => {
     const pool = new SlabPool();
     const piece = read(pool, 1000, 3);
     lend(piece);
@@ -54,14 +54,14 @@ describe('SlabPool', () => {
     expect(read(pool, 1000, 4).byteOffset).toBe(piece.byteOffset + 1000);
   });
 
-  it('is small until it is read full', () => {
+  it('SlabPool starts small until it is read full', () => {
     const pool = new SlabPool();
     for (let n = 0; n < 50; n++) read(pool, 100, 1);
     expect(pool.room().length).toBeLessThanOrEqual(16_384);
     busyPool();
   });
 
-  it('leaves other memory alone', () => {
+  it('SlabPool leaves memory of others alone', () => {
     const other = Buffer.alloc(10);
     lend(other);
     giveBack(other);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { capabilityNames } from './capability-names.ts';
 
-it('names the bits of a mask', () => {
+it('capability names give the bits of a mask', () => {
   expect(capabilityNames('0000000000000000')).toEqual([]);
   expect(capabilityNames('00000000a00405fb')).toEqual([
     ...['chown', 'dac_override', 'fowner', 'fsetid', 'kill', 'setgid', 'setuid', 'setpcap'],

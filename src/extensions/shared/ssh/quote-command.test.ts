@@ -45,12 +45,12 @@ function argumentsSeen(words: readonly string[]): string[] {
 }
 
 describe('quoting for a shell', () => {
-  it('keeps hostile words as they are', () => {
+  it('quoting for a shell keeps hostile words as they are', () => {
     expect(argumentsSeen(HOSTILE)).toEqual(HOSTILE);
     for (const word of HOSTILE) expect(argumentsSeen([word])).toEqual([word]);
   });
 
-  it('keeps any words as they are, twice quoted too', () => {
+  it('quoting for a shell keeps any words as they are, twice quoted too', () => {
     const piece = fc.oneof(
       fc.constantFrom(...HOSTILE),
       fc.string({ unit: 'binary', maxLength: 40 }),
@@ -70,14 +70,14 @@ describe('quoting for a shell', () => {
     );
   });
 
-  it('never makes an assignment or an option of the shell out of the program', () => {
+  it('quoting for a shell never makes an assignment or an option of the shell out of the program', () => {
     expect(quoteWord('A=b')).toBe("'A=b'");
     expect(() => quoteCommand([])).toThrow(/no name/);
     expect(() => quoteCommand(['', 'x'])).toThrow(/no name/);
     expect(() => quoteWord('a\0b')).toThrow(/null character/);
   });
 
-  it('tells a program that was killed from one that failed', () => {
+  it('quoting for a shell tells a program that was killed from one that failed', () => {
     const status = (script: string) =>
       spawnSync('/bin/sh', ['-c', remoteCommand(['sh', '-c', script])]).status;
     expect([status('exit 255'), status('kill -9 $$'), status('true')]).toEqual([255, 137, 0]);

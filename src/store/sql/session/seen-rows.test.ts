@@ -10,20 +10,20 @@ interface Row {
 const STORED: Row = { id: 'a', state: 'open', tries: null };
 
 describe('rows that a transaction has seen', () => {
-  it('says what of a row has changed since', () => {
+  it('SeenRows returns the changed fields of a row', () => {
     const seen = new SeenRows<Row>();
     seen.set('a', STORED);
     expect(seen.changes('a', { ...STORED, tries: 0 })).toEqual({ tries: 0 });
     expect(seen.changes('a', { id: 'a', state: 'closed', tries: 1 })).toEqual({ state: 'closed', tries: 1 });
   });
 
-  it('says nothing of a row that is as it was', () => {
+  it('SeenRows returns nothing for an unchanged row', () => {
     const seen = new SeenRows<Row>();
     seen.set('a', STORED);
     expect(seen.changes('a', { ...STORED })).toBeNull();
   });
 
-  it('says all of a row that nobody looked at, or that is forgotten', () => {
+  it('SeenRows returns all of a row that was never read, or is forgotten', () => {
     const seen = new SeenRows<Row>();
     expect(seen.changes('a', STORED)).toEqual(STORED);
     seen.set('a', STORED);

@@ -217,14 +217,14 @@ it.each([
   expect(Date.now() - begun).toBeLessThan(10_000);
 });
 
-it('expands short values that become long only so far', async () => {
+it('a compose stack expands short values that become long only so far', async () => {
   const long = 'x'.repeat(60_000);
   const text = `services: {web: {image: x, command: [${Array(100).fill('"$L"').join(',')}]}}`;
   const error = await plan(text, {}, { env: { L: long } }).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: 'SBX_COMPOSE_INVALID' });
 });
 
-it('adds names, labels, limits, a closed network and the agent, and changes nothing else', async () => {
+it('a compose stack gets names, labels, limits, a closed network and the agent, and no other change', async () => {
   const made = await plan(
     `
 services:
@@ -278,7 +278,7 @@ volumes: {data: {name: shared-by-all}}
   expect(made.portOwners.get(9000)).toBe('web');
 });
 
-it('publishes on free ports of the loopback where the network is open', async () => {
+it('a compose stack publishes on free ports of the loopback where the network is open', async () => {
   const made = await plan('services: {web: {image: x, ports: ["8080:80", "5000-5001"]}}', {
     openNetwork: true,
   });
@@ -286,13 +286,13 @@ it('publishes on free ports of the loopback where the network is open', async ()
   expect(made.notes).toContain('web: port 80 is at a free port of the host instead of 8080.');
 });
 
-it('refuses more than the sandbox may have', async () => {
+it('a compose stack that asks for more than the sandbox may have is refused', async () => {
   const text = 'services: {a: {image: x, mem_limit: 1g}, b: {image: x}}';
   const error = await refused(text, { resources: { ...RESOURCES, memory_mb: 512 } });
   expect(error.detail).toContain('1024 MiB of 512');
 });
 
-it('gives a source below a writable directory a place that no container can replace', async () => {
+it('a source below a writable directory gets a place that no container can replace', async () => {
   const made = await plan({
     'compose.yaml': `
 services:
@@ -315,7 +315,7 @@ services:
   expect(sources('web').slice(0, 2)).toEqual(['/stack/binds/0 /etc/nginx.conf', '/stack/binds/1 /new']);
 });
 
-it('builds under a name of its own, without a network', async () => {
+it('a compose stack builds under a name of its own, without a network', async () => {
   const made = await plan({
     'compose.yaml': 'services: {web: {build: ./app, image: "postgres:16"}}',
     'app/Dockerfile': 'FROM x',
@@ -327,7 +327,7 @@ it('builds under a name of its own, without a network', async () => {
   expect(made.builtImages).toEqual(['sandboxer-sbxtest-web']);
 });
 
-it('gives secrets to who names them, or to everybody', async () => {
+it('secrets go to the services that name them, or else to all services', async () => {
   const secrets = [
     { name: 'db_password', delivery: 'file' as const },
     { name: 'TOKEN', delivery: 'env' as const },

@@ -22,11 +22,11 @@ describe('isBefore', () => {
 });
 
 describe('knownTo', () => {
-  it('leaves a service as it is for a compose that knows all of it', () => {
+  it('knownTo leaves a service unchanged for a compose that knows all its fields', () => {
     expect(knownTo('2.36.0', SERVICE)).toEqual({ service: SERVICE, unknown: [] });
   });
 
-  it('takes out what an older one does not know, and says where it was and what becomes of it', () => {
+  it('knownTo removes fields that an older compose does not know, and reports their place and effect', () => {
     const { service, unknown } = knownTo('1.29', SERVICE);
     expect(service).toEqual({
       image: 'x',
