@@ -46,7 +46,7 @@ function leftOut(): Record<string, string> {
 const title = `the level gvisor${missing.length === 0 ? '' : ` (not here: ${missing.join(', ')})`}`;
 describe.skipIf(missing.length > 0)(title, () => {
   it(
-    'conforms in what it declares, and declares what it cannot',
+    'ext.local with gVisor conforms in what it declares, and declares what it cannot',
     async () => {
       for (const script of ['build-agent.sh', 'build-spawner.sh'])
         spawnSync('sh', [join(ROOT, 'scripts', script)], { stdio: 'inherit' });

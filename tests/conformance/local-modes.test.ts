@@ -49,7 +49,7 @@ function delegate(user: OrdinaryUser): () => void {
 const title = `modes${reason === null ? '' : ` (${reason})`}`;
 describe.skipIf(reason !== null)(title, { concurrent: true }, () => {
   it(
-    'without ids of its own: one user inside; limits and freezing are not declared, and refused',
+    'ext.local without ids of its own: one user inside; limits and freezing are not declared, and refused',
     async () => {
       const report = await suiteAs(newUser(false));
       expect(report.capabilities).toMatchObject({ pause: 'stopped', resources: ['open_files'] });
@@ -59,7 +59,7 @@ describe.skipIf(reason !== null)(title, { concurrent: true }, () => {
   );
 
   it(
-    'with subordinate ids: root and user inside',
+    'ext.local with subordinate ids: root and user inside',
     async () => {
       const report = await suiteAs(newUser(true));
       expect(report.capabilities).toMatchObject({ pause: 'stopped', resources: ['open_files'] });
@@ -69,7 +69,7 @@ describe.skipIf(reason !== null)(title, { concurrent: true }, () => {
   );
 
   it.skipIf(!existsSync('/usr/sbin/runc'))(
-    'as root with runc instead of crun: the same bundle, the same promises',
+    'ext.local as root with runc instead of crun: the same bundle, the same promises',
     async () => {
       const directory = mkdtempSync(join(tmpdir(), 'sbx-runc-'));
       try {
@@ -88,7 +88,7 @@ describe.skipIf(reason !== null)(title, { concurrent: true }, () => {
   );
 
   it.skipIf(!existsSync('/sys/fs/cgroup/freezer'))(
-    'with control groups that root gave it: limits hold',
+    'ext.local with control groups that root gave it: limits hold',
     async () => {
       const user = newUser(true);
       const takeBack = delegate(user);
@@ -112,7 +112,7 @@ describe.skipIf(reason !== null)(
   { concurrent: true },
   () => {
     it.each([true, false])(
-      'runs a program, and doctor says in which mode (subordinate ids: %s)',
+      'the command of an unprivileged checkout runs a program, and doctor says in which mode (subordinate ids: %s)',
       async (subordinate) => {
         execFileSync('sh', [join(ROOT, 'sandboxer'), '--version']);
         const user = newUser(subordinate);

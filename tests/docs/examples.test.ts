@@ -74,7 +74,7 @@ describe('documents', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('have an example for every command', () => {
+  it('documents have an example for every command', () => {
     const named = COMMANDS.filter(({ group }) => group !== null).map(({ name }) => name);
     expect(Object.keys(COMMAND_EXAMPLES).sort()).toEqual(named.sort());
   });

@@ -15,7 +15,7 @@ describe('generated files', () => {
     },
   );
 
-  it('are checked by the command', () => {
+  it('generated files are checked by the command', () => {
     const check = spawnSync(process.execPath, ['scripts/generate.ts', '--check'], {
       cwd: root,
       encoding: 'utf8',

@@ -35,7 +35,7 @@ describe('docs/migration-gaps.md: import legacy', () => {
     ['a map', '{"a":{"status":"READY","whatever":{"x":[1]}}}'],
     ['a list below sandboxes', '{"version":1,"sandboxes":[{"sandbox_id":"a","state":"ready"}]}'],
     ['a map below sandboxes', '{"sandboxes":{"a":{"state":"ready"}}}'],
-  ])('reads %s', (_what, content) => {
+  ])('import legacy reads %s', (_what, content) => {
     const { status, answer } = report(content);
     expect(status).toBe(4);
     expect(answer.summary).toEqual({ total: 1, ended: 0, living: 1, unreadable: 0, adoptable: 0 });
@@ -43,7 +43,7 @@ describe('docs/migration-gaps.md: import legacy', () => {
     expect(answer.records[0].remedy).toContain('Destroy it');
   });
 
-  it('has nothing to say when all has ended', () => {
+  it('import legacy reports nothing when all has ended', () => {
     const { status, answer } = report('[{"id":"a","state":"destroyed","created_at":1750000000}]');
     expect(status).toBe(0);
     expect(answer.records[0]).toMatchObject({
@@ -53,7 +53,7 @@ describe('docs/migration-gaps.md: import legacy', () => {
     });
   });
 
-  it('tells records that say too little', () => {
+  it('import legacy reports records that say too little', () => {
     const { status, answer } = report('[7, {"id":"a"}, {"state":"ready"}]');
     expect(status).toBe(4);
     expect(answer.summary).toMatchObject({ total: 3, unreadable: 3 });
@@ -63,13 +63,13 @@ describe('docs/migration-gaps.md: import legacy', () => {
     ['no JSON', '{'],
     ['no records', '{"version":1}'],
     ['text', '"sandboxes"'],
-  ])('refuses %s', (_what, content) => {
+  ])('import legacy refuses %s', (_what, content) => {
     const { status, answer } = report(content);
     expect(status).toBe(2);
     expect(answer.error.code).toBe('SBX_CLI_USAGE');
   });
 
-  it('refuses what is no file, too large, or not there', () => {
+  it('import legacy refuses a path that is no file, too large, or missing', () => {
     expect(run(folder).status).toBe(2);
     expect(run(join(folder, 'missing.json')).status).toBe(3);
     const large = join(folder, 'large.json');

@@ -39,7 +39,7 @@ const PAGES = [
 ];
 
 describe('the documents', () => {
-  it.each(PAGES)('have %s, with something in it', (page) => {
+  it.each(PAGES)('the documents have %s, with something in it', (page) => {
     expect(read(`docs/${page}`).length).toBeGreaterThan(1000);
   });
 
@@ -53,7 +53,7 @@ describe('the systemd unit', () => {
   const values = (name: string) =>
     [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value]) => value);
 
-  it('starts a command that there is, with variables that it reads', async () => {
+  it('the systemd unit starts a command that exists, with variables that it reads', async () => {
     const [start = ''] = values('ExecStart');
     const [program = '', command = '', ...flags] = start.split(' ');
     expect(path.basename(program)).toBe('sandboxer');
@@ -65,7 +65,7 @@ describe('the systemd unit', () => {
     for (const pair of values('Environment')) expect(reference).toContain(`\`${pair?.split('=')[0]}\``);
   });
 
-  it('keeps the state to itself, and leaves the sandboxes alone when it stops', () => {
+  it('the systemd unit keeps the state to itself, and leaves the sandboxes alone when it stops', () => {
     expect(values('StateDirectoryMode')).toEqual(['0700']);
     expect(values('UMask')).toEqual(['0077']);
     expect(values('KillSignal')).toEqual(['SIGTERM']);
@@ -73,7 +73,7 @@ describe('the systemd unit', () => {
     expect(values('User')).not.toContain('root');
   });
 
-  it('is in the package', () => {
+  it('the package holds the systemd unit', () => {
     const { files } = JSON.parse(read('package.json')) as { files: string[] };
     for (const file of ['docs/guides/sandboxer.service', 'docs/reference/api.html']) {
       expect(files).toContain(file);

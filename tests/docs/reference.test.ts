@@ -9,7 +9,7 @@ const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
 const INTERNAL = /^SANDBOXER_(?:READY_FD|STUB_(?!URL).*|SECRET_.*|PROPERTY_RUNS|FETCH_.*)$/;
 
 describe('the reference', () => {
-  it('names every variable that the server, the command and the client read', () => {
+  it('the reference names every variable that the server, the command and the client read', () => {
     const page = read('docs/reference/config.md');
     const files = globSync('src/{main,cli,client,secrets}/**/*.ts', { cwd: ROOT });
     const read_ = files
@@ -19,7 +19,7 @@ describe('the reference', () => {
     expect([...names].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it('has every route on both pages of the API', () => {
+  it('the reference has every route on both pages of the API', () => {
     const markdown = read('docs/reference/api.md');
     const html = read('docs/reference/api.html');
     for (const { method, url, operationId } of ROUTE_TABLE) {
@@ -28,7 +28,7 @@ describe('the reference', () => {
     }
   });
 
-  it('needs no network for the page of the API', () => {
+  it('the page of the API needs no network', () => {
     const html = read('docs/reference/api.html');
     expect(html).not.toMatch(
       /<(?:link|img|iframe|object|embed)\b|\bsrc=|@import|url\(|fetch\(|XMLHttpRequest/,
@@ -42,7 +42,7 @@ describe('the reference', () => {
   });
 
   // /home/user is the home inside a sandbox; /root/.ssh and its like are places that attempts from inside try to read.
-  it('says nothing of the machine it was written on', () => {
+  it('the reference holds nothing of the machine it was written on', () => {
     for (const file of globSync('docs/**/*.{md,html,json,sh}', { cwd: ROOT })) {
       expect([
         file,

@@ -24,7 +24,7 @@ const caller = (actor: Caller['actor']): Caller => ({
 });
 
 describe('shipped profiles', () => {
-  it('are these, and load without an issue', () => {
+  it('shipped profiles are these, and load without an issue', () => {
     expect(catalogue.issues).toEqual([]);
     expect(shipped.map(({ profile }) => `${profile.id}@${profile.version}`)).toEqual([
       'profile.agent-dev@1.0.0',
@@ -73,7 +73,7 @@ describe('the requests of SPEC §12', () => {
     return resolveRecipe(profile, request, caller(request.consumer.actor ?? 'agt')).recipe;
   };
 
-  it('of glas-harness', () => {
+  it('requests of glas-harness', () => {
     for (const mode of ['mirror', 'remote'] as const) {
       for (const access of ['none', 'ro', 'rw'] as const) {
         const recipe = resolve({
@@ -87,7 +87,7 @@ describe('the requests of SPEC §12', () => {
     }
   });
 
-  it('of wise-validator', () => {
+  it('requests of wise-validator', () => {
     const recipe = resolve({
       profile: 'profile.compose-e2e',
       inputs: { repo_ref: 'https://git.example/r.git#main', compose_bundle_ref: 'compose.yml' },
@@ -97,7 +97,7 @@ describe('the requests of SPEC §12', () => {
     expect(recipe).toMatchObject({ pinnedExtension: 'ext.compose-ssh', ttlSeconds: 7200 });
   });
 
-  it('of snuggle-inventor', () => {
+  it('requests of snuggle-inventor', () => {
     const recipe = resolve({
       profile: 'profile.build',
       setup_metadata: {
@@ -112,7 +112,7 @@ describe('the requests of SPEC §12', () => {
     ]);
   });
 
-  it('and no request at all', () => {
+  it('an empty request', () => {
     expect(resolve({})).toMatchObject({
       profileId: 'profile.sandbox-canary',
       ttlSeconds: 3600,
@@ -120,7 +120,7 @@ describe('the requests of SPEC §12', () => {
     });
   });
 
-  it('and the one of sandboxer run, which puts nothing into an image and lasts', () => {
+  it('the request of sandboxer run, which puts nothing into an image and lasts', () => {
     const recipe = resolve({ profile: 'profile.run', image: 'scratch', ttl: '7d' });
     expect(recipe).toMatchObject({ image: 'scratch', ttlSeconds: 7 * 86_400, setupRun: [] });
     expect(resolve({ profile: 'profile.run' }).ttlSeconds).toBe(86_400);

@@ -25,7 +25,7 @@ async function gone(pid: number): Promise<void> {
 }
 
 describe('the daemon', () => {
-  it('is started once, however many commands ask for it at the same time', async () => {
+  it('the daemon is started once, however many commands ask for it at the same time', async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => world.run(['list', '--json'])));
     for (const outcome of outcomes)
       expect(outcome).toMatchObject({ code: 0, stdout: '{"items":[],"next_cursor":null}\n' });
@@ -37,7 +37,7 @@ describe('the daemon', () => {
     expect(existsSync(join(world.stateDir, 'daemon.lock'))).toBe(false);
   });
 
-  it('is replaced when its version differs, and the sandboxes live on', async () => {
+  it('the daemon is replaced when its version differs, and the sandboxes live on', async () => {
     await world.json(['credits', 'grant', '1']);
     await world.json(['create', '-p', 'stub-basic', '--id', 'survivor']);
     const before = world.daemonPid() as number;
@@ -50,7 +50,7 @@ describe('the daemon', () => {
     await world.run(['rm', 'survivor']);
   });
 
-  it('is started anew after a crash, whatever it left behind', async () => {
+  it('the daemon is started anew after a crash, whatever it left behind', async () => {
     await world.run(['list']);
     const crashed = world.daemonPid() as number;
     process.kill(crashed, 'SIGKILL');
@@ -60,14 +60,14 @@ describe('the daemon', () => {
     expect(world.daemonPid()).not.toBe(crashed);
   });
 
-  it('gets what is streamed to it as a whole, also when it had to be started for that', async () => {
+  it('the daemon gets a streamed body as a whole, also when the body waits for its start', async () => {
     writeFileSync(join(world.folder('work/tree'), 'a.txt'), 'A');
     const upload = await world.json<{ upload_id: string; entries: number }>(['uploads', 'create', 'tree']);
     expect(upload.entries).toBe(1);
     expect((await world.run(['uploads', 'entries', upload.upload_id])).stdout).toBe('a.txt\n');
   });
 
-  it('does not signal a stranger who got the number of a dead daemon', async () => {
+  it('the daemon never signals another process that got the number of a dead daemon', async () => {
     await world.run(['list']);
     const file = join(world.stateDir, 'daemon.json');
     const record = JSON.parse(readFileSync(file, 'utf8'));
@@ -82,7 +82,7 @@ describe('the daemon', () => {
     await once(stranger, 'close');
   });
 
-  it('says why it did not start', async () => {
+  it('a daemon that did not start gives the reason', async () => {
     writeFileSync(join(world.directory, 'config.yaml'), 'lissten: {}\n');
     const { code, stderr } = await world.run(['list']);
     expect(code).toBe(1);
@@ -105,7 +105,7 @@ describe('the daemon', () => {
     }
   });
 
-  it('stops by itself when nobody needs it, and not before', async () => {
+  it('the daemon stops by itself when it has no use, and not before', async () => {
     const config = join(world.directory, 'config.yaml');
     const before = readFileSync(config, 'utf8');
     writeFileSync(config, JSON.stringify({ ...JSON.parse(before), daemon: { stop_after: '1s' } }));
@@ -122,7 +122,7 @@ describe('the daemon', () => {
     await world.run(['daemon', 'stop']);
   });
 
-  it('is shown, stopped and restarted', async () => {
+  it('the daemon is shown, stopped and restarted', async () => {
     expect((await world.run(['daemon'])).code).toBe(3);
     await world.run(['daemon', 'start']);
     const first = world.daemonPid() as number;

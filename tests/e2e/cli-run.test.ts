@@ -24,7 +24,7 @@ async function isGone(label: string): Promise<boolean> {
 }
 
 describe('run without a profile', () => {
-  it('is profile.run: nothing is set up, and there is time', async ({ skip }) => {
+  it('run without a profile uses profile.run: no setup, and a long life', async ({ skip }) => {
     skip(reason.includes('SBX_NO_ROUTE'), reason);
     const { code, stdout } = await world.run(['run', '--json', '--ttl', '3d', '--', 'sh', '-c', 'ls /tmp']);
     const [made, ...rest] = stdout.split('\n').filter(Boolean);
@@ -33,7 +33,7 @@ describe('run without a profile', () => {
     expect(rest.map((line) => JSON.parse(line).type)).toEqual(['started', 'exit']);
   });
 
-  it('needs nothing in an image but the program', async ({ skip }) => {
+  it('run without a profile needs only the program in an image', async ({ skip }) => {
     skip(reason.includes('SBX_NO_ROUTE'), reason);
     const folder = world.folder('image');
     writeFileSync(
@@ -102,7 +102,7 @@ describe.runIf(existsSync('/dev/full'))('output that cannot be written', () => {
     ['exec', 'box', '--', 'echo', 'hi'],
     ['exec', '--json', 'box', '--', 'echo', 'hi'],
     ['list'],
-  ])('is a failure, each time: %s', async (...args) => {
+  ])('a failed write of output is a failure, each time: %s', async (...args) => {
     for (let n = 0; n < 8; n += 1) {
       const full = openSync('/dev/full', 'w');
       const { main, cwd, env } = world;

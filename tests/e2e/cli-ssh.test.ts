@@ -31,12 +31,12 @@ describe.runIf(canRun)('ssh into a sandbox of this machine', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  it('runs a command and ends with its exit code', () => {
+  it('ssh into a sandbox of this machine runs a command and ends with its exit code', () => {
     expect(run(launcher, 'ssh', 'box', '--', 'id -un')).toMatchObject({ status: 0, stdout: 'user\n' });
     expect(run(launcher, 'ssh', 'box', '--', 'exit 7').status).toBe(7);
   });
 
-  it('gives a configuration that scp works with', () => {
+  it('ssh into a sandbox of this machine gives a configuration that scp works with', () => {
     const config = join(dir, 'ssh_config');
     writeFileSync(config, run(launcher, 'ssh', 'box', '--print-config').stdout);
     expect(readFileSync(config, 'utf8')).toMatch(/^Host sandboxer-box\n/);

@@ -73,7 +73,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  it('has the size of ours, follows it, takes Ctrl-C, and ends with the exit code of the shell', () => {
+  it('a shell in a terminal has the size of ours, follows it, takes Ctrl-C, and ends with the shell’s exit code', () => {
     const { shown, code } = typed(
       [
         { after: '$ ', type: 'echo size $(stty size)\n' },
@@ -91,7 +91,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     expect(shown).not.toContain('\r\r\n');
   });
 
-  it('gives the terminal back as it was', () => {
+  it('a shell restores the terminal as it was', () => {
     const { shown, code } = typed(
       [{ after: 'ready', type: '\n' }],
       ...['exec', '-t', 'box', '--', 'sh', '-c', 'echo ready; read line; exit 3'],
@@ -112,7 +112,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
   };
   const runs = ['run', '--profile', 'agent-dev', '--label', 'by=run'];
 
-  it('is what a program gets that is run in one: its size, its keys, its exit code', async () => {
+  it('a program run in a terminal gets its size, its keys and its exit code', async () => {
     const script = 'test -t 0 && test -t 1 && test -t 2 && echo size $(stty size) $TERM; read line; exit 7';
     const { shown, code } = typed(
       [
@@ -134,7 +134,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     await nothingLeft();
   });
 
-  it('is left, and the sandbox destroyed, by a signal and by the end of the terminal', async () => {
+  it('a shell ends, and its sandbox with it, by a signal and by the end of the terminal', async () => {
     const program = ['--', 'sh', '-c', 'echo ready; exec sleep 1000'];
     const ended = typed([{ after: 'ready', type: '', signal: 15 }], ...runs, ...program);
     expect(ended.code).toBe(143);
@@ -143,7 +143,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     await nothingLeft();
   });
 
-  it('is none where input or output is none: bytes go through as they are', async () => {
+  it('a shell without a terminal on input or output passes bytes through as they are', async () => {
     const bytes = randomBytes(3_000_000);
     const piped = spawnSync(launcher, [...runs, '--', 'cat'], { env, input: bytes, maxBuffer: 1e8 });
     expect(piped.status).toBe(0);

@@ -59,7 +59,7 @@ describe('--workdir', () => {
     await world.run(['rm', 'made']);
   });
 
-  it('is refused, with what to do, where there is no workspace or a second source', async () => {
+  it('--workdir is refused, with a remedy, where the sandbox has no workspace or a second source', async () => {
     const none = await world.run([
       'run',
       '-p',

@@ -29,7 +29,7 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
   throw new Error('It never came to that.');
 }
 
-describe('what keeps a fleet tidy', () => {
+describe('maintenance commands', () => {
   it('smoke lives one life on each backend and says how long each part took', async () => {
     const tried = await world.json<{ items: Record<string, unknown>[] }>([
       'smoke',
@@ -58,7 +58,7 @@ describe('what keeps a fleet tidy', () => {
 });
 
 describe('sandboxes', () => {
-  it('are created, shown, listed, extended and destroyed', async () => {
+  it('sandboxes are created, shown, listed, extended and destroyed', async () => {
     const created = await world.run([
       'create',
       '-p',
@@ -124,7 +124,7 @@ describe('sandboxes', () => {
     await world.json(['destroy', 'full']);
   });
 
-  it('are paused, resumed, recreated, snapshotted, restored and forked', async () => {
+  it('sandboxes are paused, resumed, recreated, snapshotted, restored and forked', async () => {
     await world.json(['create', '-p', 'stub-basic', '--id', 'life']);
     await world.run(['cp', '-', 'life:note.txt'], { input: 'remember' });
     expect(await world.json(['pause', 'life'])).toMatchObject({ state: 'paused' });
@@ -166,7 +166,7 @@ describe('sandboxes', () => {
     expect(stderr).toContain('SBX_NOT_FOUND');
   });
 
-  it('are exported over no file that is there, unless that is asked for', async () => {
+  it('sandboxes are exported over no existing file, unless that is asked for', async () => {
     const { snapshot_id } = await world.json<{ snapshot_id: string }>(['snapshot', 'box']);
     writeFileSync(join(world.cwd, 'there.snap'), 'mine');
     const refused = await world.run(['snapshots', 'export', snapshot_id, 'there.snap']);
@@ -188,7 +188,7 @@ describe('sandboxes', () => {
     expect((await world.run(['usage', 'box'])).stdout).toContain('ext.saas-stub');
   });
 
-  it('are followed as they change', async () => {
+  it('sandboxes are followed as they change', async () => {
     const follower = world.start(['events', 'box', '--follow', '--json', '--after', '0']);
     const [first] = (await once(follower.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
     follower.kill('SIGINT');
@@ -198,7 +198,7 @@ describe('sandboxes', () => {
 });
 
 describe('exec', () => {
-  it('gives the program’s own output and exit code', async () => {
+  it('exec gives the program’s own output and exit code', async () => {
     expect(await world.run(['exec', 'box', '--', 'sh', '-c', 'echo out; echo err >&2; exit 7'])).toEqual({
       code: 7,
       stdout: 'out\n',
@@ -217,7 +217,7 @@ describe('exec', () => {
     expect((await world.run(['exec', '--nonsense', 'box', 'true'])).code).toBe(125);
   });
 
-  it('takes variables, a directory, input and a time limit', async () => {
+  it('exec takes variables, a directory, input and a time limit', async () => {
     const shown = await world.run(['exec', '-e', 'GREETING=hi there', 'box', 'sh', '-c', 'echo "$GREETING"']);
     expect(shown.stdout).toBe('hi there\n');
     expect(
@@ -231,7 +231,7 @@ describe('exec', () => {
     expect(Date.now() - startedAt).toBeLessThan(120_000);
   });
 
-  it('passes bytes through unchanged', async () => {
+  it('exec passes bytes through unchanged', async () => {
     const child = world.start(['exec', 'box', 'head', '-c', '3000000', '/dev/zero']);
     child.stdin?.end();
     let bytes = 0;
@@ -242,7 +242,7 @@ describe('exec', () => {
     expect(bytes).toBe(3_000_000);
   });
 
-  it('streams items of the API as JSON', async () => {
+  it('exec streams items of the API as JSON', async () => {
     const { stdout } = await world.run(['exec', '--json', 'box', 'echo', 'hi']);
     const items = stdout
       .trim()
@@ -253,7 +253,7 @@ describe('exec', () => {
     expect(items[2].exit).toMatchObject({ code: 0 });
   });
 
-  it('passes Ctrl-C on to the program', async () => {
+  it('exec passes Ctrl-C on to the program', async () => {
     const child = world.start([
       'exec',
       'box',
@@ -267,7 +267,7 @@ describe('exec', () => {
     expect(await outcome).toMatchObject({ code: 9, stdout: 'ready\ncaught\n' });
   });
 
-  it('leaves programs in the background', async () => {
+  it('exec leaves programs in the background', async () => {
     const started = await world.run([
       'exec',
       '-d',
@@ -284,7 +284,7 @@ describe('exec', () => {
     expect((await world.run(['logs', 'box'])).stdout).toBe('begun\ndone\n');
   });
 
-  it('ends programs in the background', async () => {
+  it('exec ends programs in the background', async () => {
     const script = 'trap "echo caught; exit 3" USR1; echo ready; while :; do sleep 0.1; done';
     const id = (await world.run(['exec', '-d', 'box', '--', 'sh', '-c', script])).stdout.trim();
     const row = async () =>
@@ -301,7 +301,7 @@ describe('exec', () => {
     expect((await world.run(['kill', 'box', other, '-s', 'NONSENSE'])).code).toBe(2);
   });
 
-  it('is a shell when asked', async () => {
+  it('exec starts a shell on request', async () => {
     const { code, stdout } = await world.run(['shell', 'box'], { input: 'echo from-the-shell; exit 4\n' });
     expect(stdout).toContain('from-the-shell');
     expect(code).toBe(4);
@@ -323,7 +323,7 @@ describe('run', () => {
     });
   });
 
-  it('uploads a directory without what is ignored', async () => {
+  it('run uploads a directory without ignored files', async () => {
     const folder = world.folder('project');
     writeFileSync(join(folder, 'keep.txt'), 'kept');
     writeFileSync(join(folder, 'drop.log'), 'dropped');
@@ -333,7 +333,7 @@ describe('run', () => {
     expect(stdout).not.toContain('drop.log');
   });
 
-  it('keeps the sandbox when asked, and fails as docker does', async () => {
+  it('run keeps the sandbox on request, and fails as docker does', async () => {
     const kept = await world.run(['run', '-p', 'stub-basic', '--id', 'kept', '--keep', '--', 'true']);
     expect(kept.code).toBe(0);
     expect(await stateOf('kept')).toBe('active');
@@ -342,7 +342,7 @@ describe('run', () => {
     expect((await world.run(['run', '-p', 'stub-basic', '--', 'no-such-program'])).code).toBe(127);
   });
 
-  it('takes no id that is in use, and destroys nothing that it did not make', async () => {
+  it('run takes no id that is in use, and destroys no sandbox that it did not make', async () => {
     const options = ['-p', 'stub-basic', '--id', 'not-yours'];
     await world.json(['create', ...options]);
     await world.run(['cp', '-', 'not-yours:note.txt'], { input: 'kept' });
@@ -362,7 +362,7 @@ describe('run', () => {
     await until(async () => ['destroying', 'destroyed'].includes(await stateOf('not-yours')));
   });
 
-  it('interrupts the program first and destroys the sandbox then', async () => {
+  it('run interrupts the program first and destroys the sandbox then', async () => {
     const child = world.start([
       'run',
       '-p',
@@ -386,7 +386,7 @@ describe('run', () => {
     await until(async () => (await stateOf('stubborn')) === 'destroyed');
   });
 
-  it('leaves nothing behind when it is ended while creating', async () => {
+  it('run leaves no sandbox behind when it is ended while creating', async () => {
     await world.stub.setFaults({ op: 'create', kind: 'slow', params: { ms: 3000 } });
     const child = world.start(['run', '-p', 'stub-basic', '--id', 'early', '--', 'true']);
     child.stdin?.end();
@@ -400,7 +400,7 @@ describe('run', () => {
 });
 
 describe('Ctrl-C', () => {
-  it('takes back a sandbox that is being created', async () => {
+  it('Ctrl-C destroys a sandbox that is being created', async () => {
     await world.stub.setFaults({ op: 'create', kind: 'slow', params: { ms: 3000 } });
     const child = world.start(['create', '-p', 'stub-basic', '--id', 'unfinished']);
     const outcome = outcomeOf(child);
@@ -413,7 +413,7 @@ describe('Ctrl-C', () => {
     await until(async () => (await stateOf('unfinished')) === 'destroyed');
   });
 
-  it('ends what follows, at once', async () => {
+  it('Ctrl-C ends a following command at once', async () => {
     const started = await world.json<{ process_id: string }>([
       'exec',
       '-d',
@@ -438,7 +438,7 @@ describe('Ctrl-C', () => {
 });
 
 describe('files and ports', () => {
-  it('are copied both ways', async () => {
+  it('files and ports are copied both ways', async () => {
     const folder = world.folder('tree');
     writeFileSync(join(folder, 'a.txt'), 'A');
     writeFileSync(join(world.folder('tree/sub'), 'b.bin'), Buffer.from([0, 255, 10]));
@@ -522,7 +522,7 @@ describe('files and ports', () => {
     broken.close();
   });
 
-  it('are reached from this machine', async () => {
+  it('files and ports are reached from this machine', async () => {
     // The stub isolates nothing: a server of this machine is one of the sandbox's.
     const server = createServer((_request, response) => response.end('from inside'));
     server.listen(0, '127.0.0.1');
@@ -603,7 +603,7 @@ describe('errors', () => {
 });
 
 describe('catalogue and account', () => {
-  it('are shown', async () => {
+  it('catalogue and account are shown', async () => {
     expect((await world.run(['profiles'])).stdout).toContain('profile.stub-basic');
     expect(await world.json(['profiles', 'show', 'stub-basic'])).toMatchObject({ available: true });
     expect((await world.run(['extensions'])).stdout).toContain('ext.saas-stub');

@@ -60,7 +60,7 @@ function expectOffered(shown: string): void {
 const quoted = (line: string) => line.split(' ').map((word) => `'${word}'`);
 
 describe('completion', () => {
-  it.runIf(has('bash'))('offers commands, options and what is on the server in bash', () => {
+  it.runIf(has('bash'))('completion offers commands, options and what is on the server in bash', () => {
     const asks = OFFERED.map(([line]) => {
       const words = quoted(line);
       return `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _sandboxer; echo ". \${COMPREPLY[*]}"`;
@@ -72,7 +72,7 @@ describe('completion', () => {
     expectOffered(shown.replaceAll(/^\. ?/gm, ''));
   });
 
-  it.runIf(has('zsh'))('offers the same in zsh', () => {
+  it.runIf(has('zsh'))('completion offers the same in zsh', () => {
     const asks = OFFERED.map(([line]) => {
       const words = quoted(line);
       return `words=(${words.join(' ')}); CURRENT=${words.length}; answer=(); _sandboxer; print -r -- ". $answer"`;
@@ -86,7 +86,7 @@ describe('completion', () => {
     expectOffered(shell('zsh', ['-f', '-c', script.join('\n')]).replaceAll(/^\. ?/gm, ''));
   });
 
-  it.runIf(has('fish'))('offers the same in fish', () => {
+  it.runIf(has('fish'))('completion offers the same in fish', () => {
     const asks = OFFERED.map(
       ([line]) => `echo . (complete -C '${line}' | string match -rv '^\\./' | string replace -r '\\t.*' '')`,
     );
@@ -94,7 +94,7 @@ describe('completion', () => {
     expectOffered(shell('fish', ['--no-config', '-c', script]).replaceAll(/^\. ?/gm, ''));
   });
 
-  it('starts no server', async () => {
+  it('completion starts no server', async () => {
     const away = { SANDBOXER_STATE_DIR: join(world.directory, 'nobody') };
     const { code, stdout } = await world.run(['complete', '--', 'get', ''], { env: away });
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });

@@ -43,7 +43,7 @@ describe.runIf(canRun)('a fresh clone', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  it('runs its first command, and the second at once', () => {
+  it('a fresh clone runs its first command, and the second at once', () => {
     mkdirSync(bin);
     mkdirSync(env.HOME);
     writeFileSync(join(bin, 'npm'), NPM, { mode: 0o755 });

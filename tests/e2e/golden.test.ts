@@ -30,7 +30,7 @@ async function openWorld(): Promise<{ world: CliWorld; env: Record<string, strin
   return { world, env: { ...world.env, PATH: `${bin}:${world.env.PATH}`, NO_COLOR: '1', LANG: 'C.UTF-8' } };
 }
 
-describe.skipIf(!hasTerminal).each([80, 140])('in a terminal of %i columns', (columns) => {
+describe.skipIf(!hasTerminal).each([80, 140])('output in a terminal of %i columns', (columns) => {
   let world: CliWorld;
   let env: Record<string, string>;
   let cwd: string;
@@ -57,7 +57,7 @@ describe.skipIf(!hasTerminal).each([80, 140])('in a terminal of %i columns', (co
     ]);
   }
 
-  it('has colours where they are seen and wanted, and nowhere else', async () => {
+  it('colours appear where they are seen and wanted, and nowhere else', async () => {
     const { NO_COLOR: _, ...colourful } = env;
     const shown = async (command: string, more: Record<string, string> = {}) =>
       (await inTerminal(command, { columns, cwd, env: { ...colourful, ...more } })).text;
@@ -94,7 +94,7 @@ it.each(['run', 'list', 'get', 'exec', 'cp', 'destroy', 'credits', 'events', 'lo
   },
 );
 
-it('keeps no file for a transcript that is gone', () => {
+it('transcripts: no file is kept for a transcript that is gone', () => {
   const wanted = TRANSCRIPTS.flatMap(({ name }) => [`${name}.140.txt`, `${name}.80.txt`]);
   expect(
     readdirSync(FOLDER)

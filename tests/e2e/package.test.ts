@@ -49,7 +49,7 @@ describe.runIf(canRun)('the package, installed', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  it('brings all that a sandbox needs', () => {
+  it('the package, installed, brings all that a sandbox needs', () => {
     builtCommand();
     execFileSync('sh', [join(ROOT, 'scripts', 'build-prebuilt.sh'), process.arch], { stdio: 'inherit' });
     const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', dir], {

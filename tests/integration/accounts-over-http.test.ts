@@ -76,7 +76,7 @@ const alertsOf = async (key: string) =>
     .map(({ data }) => data.details.percent);
 
 describe('credits of an org', () => {
-  it('are one purse for two workspaces, and each sees what it spent itself', async () => {
+  it('credits of an org are one purse for two workspaces, and each sees its own spending', async () => {
     await server.expect(201, 'POST', '/v1/orgs', { json: { org_id: 'acme', name: 'Acme' } });
     const east = await workspace('east', needed, 'acme');
     const west = await workspace('west', needed, 'acme');
@@ -100,7 +100,7 @@ describe('credits of an org', () => {
     );
   });
 
-  it('that end are spent before those that were bought', async () => {
+  it('credits of an org that end are spent before those that were bought', async () => {
     const key = await workspace('ending');
     await grant(key, needed, { kind: 'top_up', reference: 'bought' });
     await grant(key, needed, { expires_in: 3600, reference: 'gift' });
@@ -115,7 +115,7 @@ describe('credits of an org', () => {
 });
 
 describe('a refusal for want of money', () => {
-  it('says all that a caller needs to decide, and is not worth repeating', async () => {
+  it('a refusal for want of money holds all data for a decision, and is not worth repeating', async () => {
     const key = await workspace('refused', needed - 1);
     const { status, json } = await create(key);
     expect(status).toBe(402);
@@ -141,7 +141,7 @@ describe.each([
   ['actor', { otherKey: true }],
   ['run', { consumer: { run_id: 'r2' } }],
 ] as const)('a budget of one %s', (scope, another) => {
-  it('stops at its limit in a day, a week, a month and for ever, and nobody else', async () => {
+  it('a budget stops at its limit in a day, a week, a month and for ever, and stops no other', async () => {
     const key = await workspace(`scope-${scope}`, PLENTY);
     const agent = await server.key(`scope-${scope}`, 'agt', SCOPES);
     const json = { consumer: { run_id: 'r1' } };
@@ -182,7 +182,7 @@ describe.each([
 });
 
 describe('a budget', () => {
-  it('holds under a burst: exactly as many as it allows', async () => {
+  it('a budget holds under a burst: exactly as many as it allows', async () => {
     const key = await workspace('burst', PLENTY);
     await budget(key, { scope: 'workspace', period: 'day', limit_micro_usd: 3 * needed });
     const answers = await Promise.all(Array.from({ length: 20 }, () => create(key)));
@@ -191,7 +191,7 @@ describe('a budget', () => {
     expect(await alertsOf(key)).toContain(100);
   });
 
-  it('tells a webhook at 80 and 100 %, again only after it fell well below', async () => {
+  it('a budget notifies a webhook at 80 and 100 %, again only after it fell well below', async () => {
     const key = await workspace('alerts', PLENTY);
     const webhook = await server.expect(201, 'POST', '/v1/webhooks', {
       headers: { 'sandboxer-workspace': 'alerts' },
@@ -212,7 +212,7 @@ describe('a budget', () => {
     expect(hook.taken.map(({ event }) => event.data.details.percent)).toEqual([80, 100, 80]);
   });
 
-  it('lets new sandboxes in one by one from 80 % on, where it throttles', async () => {
+  it('a budget lets new sandboxes in one by one from 80 % on, where it throttles', async () => {
     const key = await workspace('throttle', PLENTY);
     const limits = { limit_micro_usd: 5 * needed, throttle_seconds: 3600 };
     await budget(key, { scope: 'workspace', period: 'day', ...limits });
@@ -243,8 +243,8 @@ describe('limits', () => {
   });
 });
 
-describe('what runs under a key of one’s own', () => {
-  it('costs nothing here, and counts only in a budget that says so', async () => {
+describe('sandboxes under a provider key of the workspace', () => {
+  it('a sandbox under the workspace’s own provider key is free here, and counts only in a budget that says so', async () => {
     const key = await workspace('byok');
     await setKey(key, 'workspace', OWN);
     const limits = { scope: 'workspace', period: 'month' };

@@ -13,7 +13,7 @@ async function audit(query = '', key?: string): Promise<AuditEntry[]> {
   return (await server.expect(200, 'GET', `/v1/audit${query}`, key === undefined ? {} : { key })).items;
 }
 
-it('has every change: who, what, on what, with what outcome', async () => {
+it('the audit log has every change: caller, operation, object and outcome', async () => {
   const key = await server.workspace('audited');
   const { key_id } = await server.expect(200, 'GET', '/v1/whoami', { key });
   await server.expect(201, 'POST', '/v1/profiles', { key, json: MEMORY_PROFILE });
@@ -52,7 +52,7 @@ it('has every change: who, what, on what, with what outcome', async () => {
   expect(await audit(`?key_id=${key_id}&target=none`, key)).toHaveLength(1);
 });
 
-it('has what administrators do in the very transaction, and what they are refused before it is answered', async () => {
+it('the audit log has an administrator’s change in its transaction, and a refusal before its answer', async () => {
   const { store } = server.running.control;
   // Past every batch: what is found by a plain read was there when the answer came.
   const stored = (action: string) =>
@@ -83,7 +83,7 @@ it('has what administrators do in the very transaction, and what they are refuse
   expect(await stored('elevateSandbox')).toMatchObject([{ target: 'risen', outcome: 'ok', actor: 'adm' }]);
 });
 
-it('has no secrets in it', async () => {
+it('the audit log has no secrets in it', async () => {
   const made = await server.expect(201, 'POST', '/v1/keys', { json: { name: 'secretive' } });
   const rotated = await server.expect(201, 'POST', `/v1/keys/${made.key_id}/rotate`);
   const hook = await server.expect(201, 'POST', '/v1/webhooks', {
@@ -106,7 +106,7 @@ it('has no secrets in it', async () => {
   expect(text).toContain('https://hook.example');
 });
 
-it('is for administrators, each in their own workspace', async () => {
+it('the audit log is for administrators, each in their own workspace', async () => {
   const key = await server.workspace('apart');
   await server.sandbox({ id: 'of-default' });
   const seen = await audit('?limit=1000', key);
@@ -123,7 +123,7 @@ it('is for administrators, each in their own workspace', async () => {
   expect(pages.map(({ seq }) => seq)).toEqual((await audit('?limit=1000')).map(({ seq }) => seq));
 });
 
-it('outlives a stop: what was not written yet is written then', async () => {
+it('the audit log outlives a stop: pending records are written then', async () => {
   const id = await server.sandbox();
   await server.stop();
   await server.start();

@@ -102,7 +102,7 @@ describe('credits', () => {
     });
   });
 
-  it('are reported and exported to the micro-dollar, the same bytes each time', async () => {
+  it('credits are reported and exported to the micro-dollar, the same bytes each time', async () => {
     const { spent_micro_usd: spent } = await balance();
     const to = new Date(Date.now() + 1_000).toISOString();
     for (const by of ['day', 'profile', 'extension', 'actor', 'key', 'run', 'sandbox']) {
@@ -135,7 +135,7 @@ describe('credits', () => {
     expect(new Set(events.map(({ id }: { id: string }) => id)).size).toBe(events.length);
   });
 
-  it('have budgets that are hard, and say when they begin anew', async () => {
+  it('credits have budgets that are hard, and report when they begin anew', async () => {
     const budget = { scope: 'run', period: 'day', limit_micro_usd: NEEDED + 10 };
     const { budget_id } = (await post('/v1/budgets', budget)).json;
     expect((await create({ id: 'one', consumer: { run_id: 'r2' } })).status).toBe(201);
@@ -286,7 +286,7 @@ describe('the cost of own hosts', () => {
 });
 
 describe('an audit', () => {
-  it('finds a row that was changed behind our back', async () => {
+  it('the credit audit finds a row that was changed behind our back', async () => {
     const root = mkdtempSync(join(tmpdir(), 'sandboxer-audit-'));
     const path = join(root, 'state', 'sandboxer.db');
     const caller = { actor: 'adm', scopes: new Set(['server']) } as unknown as Caller;

@@ -166,7 +166,7 @@ describe('over https', () => {
     await other.stop();
   });
 
-  test('what leads out of the tree is refused with its name', async () => {
+  test('a link that leads out of the tree is refused with its name', async () => {
     git.commit('links', { a: 'x' });
     symlinkSync('/etc/passwd', join(git.directory, 'work/links/passwd'));
     git.commit('links', { b: 'x' });
@@ -175,7 +175,7 @@ describe('over https', () => {
     expect(answer.json.detail).toContain('passwd');
   });
 
-  test('submodules are not fetched', async () => {
+  test('git over https fetches no submodules', async () => {
     git.commit('outer', { a: 'x' });
     git.git(
       'outer',
@@ -261,7 +261,7 @@ describe('the policy', () => {
 });
 
 describe.skipIf(sshServerMissing() !== null)('over ssh', () => {
-  test('with a private key by reference and a host key that is known', async () => {
+  test('git over ssh works with a private key by reference and a known host key', async () => {
     const ssh = await startSshServer();
     const known = join(git.directory, 'known_hosts');
     writeFileSync(known, `[localhost]:${ssh.port} ${ssh.hostKey}\n`);
@@ -290,7 +290,7 @@ describe.skipIf(sshServerMissing() !== null)('over ssh', () => {
     }
   });
 
-  test('without known hosts it is refused', async () => {
+  test('git over ssh without known hosts is refused', async () => {
     const answer = await create({ repo: 'git@localhost:app.git' });
     expect(answer.json.code).toBe('SBX_REF_REFUSED');
     expect(answer.json.remedy).toContain('known_hosts');

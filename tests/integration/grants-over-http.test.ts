@@ -11,7 +11,7 @@ afterAll(() => f.close());
 const grant = (json: object) => f.call('POST', '/v1/credits/grants', { json });
 
 describe('a repeated reference of a grant, over HTTP', () => {
-  it('adds nothing again, and is refused with another amount or kind', async () => {
+  it('a repeated reference of a grant adds nothing again, and is refused with another amount or kind', async () => {
     const given = { amount_micro_usd: 100, reference: 'invoice-1', kind: 'grant' };
     const first = await grant(given);
     expect(first.status).toBe(200);

@@ -62,7 +62,7 @@ async function bookedFor(uid: string): Promise<Map<string, number>> {
 }
 
 describe('a slow first attempt', () => {
-  it('is outrun by a second one, removed, and paid for by us', async () => {
+  it('a slow first attempt is outrun by a second one, removed, and charged to insurance', async () => {
     // Two attempts earn one hedge.
     for (let n = 0; n < 2; n += 1) expect((await create()).status).toBe(201);
     first.world.faults.add({ op: 'create', kind: 'slow', times: 1, params: { ms: 60_000 } });
@@ -92,7 +92,7 @@ describe('a slow first attempt', () => {
     expect(types.filter((type: string) => type.endsWith('sandbox.ready'))).toHaveLength(1);
   });
 
-  it('wins all the same when it is ready first', async () => {
+  it('a slow first attempt wins all the same when it is ready first', async () => {
     for (let n = 0; n < 2; n += 1) await create();
     first.world.faults.add({ op: 'create', kind: 'slow', times: 1, params: { ms: 400 } });
     second.world.faults.add({ op: 'create', kind: 'slow', times: 1, params: { ms: 60_000 } });
@@ -106,7 +106,7 @@ describe('a slow first attempt', () => {
     expect(second.world.objects().filter(({ name }) => name.startsWith(made.json.uid))).toEqual([]);
   });
 
-  it('does not keep the sandbox waiting while it is being removed', async () => {
+  it('a slow first attempt does not keep the sandbox waiting while it is being removed', async () => {
     for (let n = 0; n < 2; n += 1) await create();
     first.world.faults.add({ op: 'create', kind: 'slow', times: 1, params: { ms: 60_000 } });
     first.world.faults.add({ op: 'delete', kind: 'slow', times: 1, params: { ms: 6_000 } });
@@ -119,7 +119,7 @@ describe('a slow first attempt', () => {
     await fixture.call('DELETE', `/v1/sandboxes/${id}`);
   });
 
-  it('is left alone when nobody asked, when nothing was learned, and when policy forbids it', async () => {
+  it('a slow first attempt is left alone without a request for hedging, without learned times, and against policy', async () => {
     const off = await fixture.call('POST', '/v1/routes/resolve', {
       json: { profile: PROFILE.id, route: { hedge: 'off' } },
     });

@@ -133,7 +133,7 @@ describe('mounts', () => {
     expect(readFileSync(join(data, 'shared.txt'), 'utf8')).toBe('from the host');
   });
 
-  test('of what is blocked are refused and leave nothing', async ({ skip }) => {
+  test('mounts of blocked paths are refused and leave nothing', async ({ skip }) => {
     skip(reason !== null, reason ?? '');
     for (const source of ['/etc', '/', local.dir, '/var/run/docker.sock']) {
       const inputs = { mounts: [{ source, target: '/mnt/x' }] };
@@ -141,7 +141,7 @@ describe('mounts', () => {
     }
   });
 
-  test('are for nobody with a key, nor are the sandboxes made from such a one', async ({ skip }) => {
+  test('mounts are denied to every key, and so are sandboxes made from a mounted one', async ({ skip }) => {
     skip(reason !== null, reason ?? '');
     const { secret } = await local.client.keys.create({
       name: 'remote',

@@ -66,12 +66,15 @@ describe('the audit of billed time', () => {
     ['nothing at all', { billedMs: 0 }, ['I13']],
     ['twenty seconds less', { billedMs: 220_000 }, ['I13']],
     ['the time that its backend confirmed', { billedMs: 220_000, fundedUntil: BEGAN + 280_000 }, []],
-  ] as const)('finds what is wrong where a meter billed %s', async (_what, meter, expected) => {
-    const findings = await findingsIn(await storeWith(meter));
-    expect(findings.map(({ invariant }) => invariant)).toEqual(expected);
-  });
+  ] as const)(
+    'the audit of billed time finds the fault where a meter billed %s',
+    async (_what, meter, expected) => {
+      const findings = await findingsIn(await storeWith(meter));
+      expect(findings.map(({ invariant }) => invariant)).toEqual(expected);
+    },
+  );
 
-  it('does not ask for the time before a stop that its backend chose', async () => {
+  it('the audit of billed time does not ask for the time before a stop that its backend chose', async () => {
     const reason = { reason: 'its backend stopped it and kept its disk' };
     expect(await findingsIn(await storeWith({ billedMs: 120_000 }, reason))).toEqual([]);
   });

@@ -67,7 +67,7 @@ async function expectBilled(id: string, ranMs: number): Promise<void> {
 }
 
 describe('a sandbox that is extended before it is ready, over HTTP', () => {
-  it('is billed from ready on, and what is owed to its backend is booked', async () => {
+  it('a sandbox extended before it is ready is billed from ready on, and its backend’s cost is booked', async () => {
     await extendedBeforeReady('soon');
     await sleep(1_500);
     await server.expect(200, 'DELETE', path('soon'), { key });
@@ -76,7 +76,7 @@ describe('a sandbox that is extended before it is ready, over HTTP', () => {
     await expectBilled('soon', ran);
   });
 
-  it('is not billed for its pauses', async () => {
+  it('a sandbox that is extended before it is ready, over HTTP is not billed for its pauses', async () => {
     await extendedBeforeReady('rests');
     await sleep(400);
     await act('rests', 'pause');
@@ -90,7 +90,7 @@ describe('a sandbox that is extended before it is ready, over HTTP', () => {
     await expectBilled('rests', ran);
   });
 
-  it('agrees with the audit', async () => {
+  it('a sandbox that is extended before it is ready, over HTTP agrees with the audit', async () => {
     expect((await server.expect(200, 'GET', '/v1/credits/audit')).findings).toEqual([]);
   });
 });

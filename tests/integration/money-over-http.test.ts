@@ -64,7 +64,7 @@ async function price(key: string): Promise<number> {
 }
 
 describe('money, over HTTP', () => {
-  it('admits exactly seven of a hundred at once on funds for seven', async () => {
+  it('money for seven admits exactly seven of a hundred at once', async () => {
     const key = await workspace('seven');
     await grant(key, 7 * (await price(key)));
     const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => create(key, { id: `box-${n}` })));
@@ -78,7 +78,7 @@ describe('money, over HTTP', () => {
     );
   });
 
-  it('is paid for stretch by stretch, then warned of, kept and ended', async () => {
+  it('a sandbox is paid for stretch by stretch, then warned of, kept and ended', async () => {
     const key = await workspace('lease');
     const one = await price(key);
     // The first stretch and a little more: it is renewed at least once, and not for ever.
@@ -107,7 +107,7 @@ describe('money, over HTTP', () => {
     expect(billed.data.details.estimate_micro_usd).toBeGreaterThan(after.spent_micro_usd);
   });
 
-  it('ends with its grant', async () => {
+  it('credits end with their grant', async () => {
     const key = await workspace('ending');
     await grant(key, 5_000, { expires_in: 1, reference: 'short' });
     await grant(key, 300, { reference: 'long' });
@@ -115,7 +115,7 @@ describe('money, over HTTP', () => {
     expect(await told(key, 'credits.expired')).toHaveLength(1);
   });
 
-  it('tells fin-hub of grants and bills through the outbox, adding up to the ledger', async () => {
+  it('fin-hub gets grants and bills through the outbox, adding up to the ledger', async () => {
     const ids = () => hub.taken.map(({ event }) => event);
     const events = (await server.events()).filter(({ type }) => /sandbox\.billed$|credits\./.test(type));
     await until('everything arrived', () => events.every(({ id }) => ids().some((event) => event.id === id)));
@@ -134,7 +134,7 @@ describe('money, over HTTP', () => {
     }
   });
 
-  it('agrees with itself at the end', async () => {
+  it('the ledger is consistent at the end', async () => {
     expect((await server.expect(200, 'GET', '/v1/credits/audit')).findings).toEqual([]);
   });
 });

@@ -129,7 +129,7 @@ describe('charges', () => {
     quantumMs: fc.constantFrom(1, 100, 1_000, 60_000),
   });
 
-  it('are the same however time is sliced, and whatever is repeated or late', () => {
+  it('charges are the same however time is sliced, and whatever is repeated or late', () => {
     fc.assert(
       fc.property(rate, life, ticks, terms, fc.boolean(), (perSecond, end, shares, over, sorted) => {
         const meter = fresh(perSecond, over);
@@ -156,7 +156,7 @@ describe('charges', () => {
     );
   });
 
-  it('never hold paused time, wherever the end of what is owed lies and however late it moves', () => {
+  it('charges never hold paused time, wherever the end of what is owed lies and however late it moves', () => {
     const stretch = fc.record({
       runMs: fc.nat(60_000),
       pauseMs: fc.nat(60_000),
@@ -186,7 +186,7 @@ describe('charges', () => {
     );
   });
 
-  it('are never raised by a clock that is up to five minutes wrong, either way', () => {
+  it('charges are never raised by a clock that is up to five minutes wrong, either way', () => {
     const skew = fc.array(fc.integer({ min: -300_000, max: 300_000 }), { minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(rate, life, ticks, skew, (perSecond, end, shares, skews) => {

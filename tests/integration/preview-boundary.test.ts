@@ -68,7 +68,7 @@ describe('the token', () => {
     ],
     ['a cookie', closing({ token: 'Cookie: a=1; sandboxer_preview={token}; b=2' }), '/'],
     ['a referrer', closing({ headers: ['Referer: http://{host}/?sandboxer_token={token}&c'] }), '/'],
-  ])('does not reach the service inside with %s', async (_how, bytes, path) => {
+  ])('the token does not reach the service inside with %s', async (_how, bytes, path) => {
     expect(statusOf(await new Visitor(preview, bytes).all())).toBe(200);
     const [head = ''] = world.inside.seen;
     expect(head.split(' ')[1]).toBe(path);
@@ -77,7 +77,7 @@ describe('the token', () => {
   });
 
   it.each(['//evil.example/', '/\\evil.example/', '/a//b?x=%2f&y', '//', '/?&'])(
-    'leaves an address on the same host: %s',
+    'the token leaves an address on the same host: %s',
     async (path) => {
       const asked = path.includes('?') ? `${path}&` : `${path}?`;
       const text = await visit({ path: `${asked}sandboxer_token={token}`, token: '' });
@@ -90,13 +90,13 @@ describe('the token', () => {
     },
   );
 
-  it('is found among cookies that a page of another preview planted', async () => {
+  it('the token is found among cookies that a page of another preview planted', async () => {
     const cookies = 'sandboxer_preview=planted; sandboxer_preview={token}; sandboxer_preview=';
     expect(statusOf(await visit({ token: `Cookie: ${cookies}` }))).toBe(200);
     expect(world.inside.seen[0]).not.toMatch(/^cookie/im);
   });
 
-  it('in a cookie serves the pages of this sandbox alone', async () => {
+  it('the token in a cookie serves the pages of this sandbox alone', async () => {
     const cookie = 'Cookie: sandboxer_preview={token}';
     const from = async (...headers: string[]) => {
       const asked = { token: cookie, headers: [...headers, 'Content-Length: 0'], method: 'POST' };
@@ -119,7 +119,7 @@ describe('the token', () => {
 });
 
 describe('headers', () => {
-  it('of the visitor: the service is asked on its own host, and told of the other', async () => {
+  it('headers of the visitor: the service sees its own host, and gets the other as a header', async () => {
     await visit({
       headers: [
         'Origin: http://{host}',
@@ -142,7 +142,7 @@ describe('headers', () => {
     expect(head).not.toMatch(/forged|^x-private|^te:/im);
   });
 
-  it('of the service: nothing for other previews, nothing in our name', async () => {
+  it('headers of the service: none for other previews, none in our name', async () => {
     const lines = [
       'Set-Cookie: a=1; Domain=localhost; Path=/',
       'Set-Cookie: b=2;\tDOMAIN = localhost',
@@ -209,14 +209,14 @@ describe('bodies', () => {
     ['a folded header', 'X: a\r\n Transfer-Encoding: chunked', '0\r\n\r\n'],
     ['a space before the colon', 'Content-Length : 3', 'abc'],
     ['a bare line feed', 'X: a\nTransfer-Encoding: chunked', '0\r\n\r\n'],
-  ])('that two servers could read in two ways are refused: %s', async (_name, header, body) => {
+  ])('bodies that two servers could read in two ways are refused: %s', async (_name, header, body) => {
     const text = await new Visitor(preview, closing({ method: 'POST', headers: [header], body })).all();
     expect(statusOf(text)).toBe(400);
     expect(world.inside.seen).toEqual([]);
     await insideIsFree();
   });
 
-  it('that nobody reads do not hold up the next request', async () => {
+  it('bodies that are unread do not hold up the next request', async () => {
     world.inside.answer = (socket) => socket.end('HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n');
     const headers = ['Content-Length: 100000'];
     const visitor = new Visitor(preview, message({ method: 'POST', headers, body: 'x'.repeat(10) }));
@@ -317,7 +317,7 @@ describe('connections', () => {
     await insideIsFree();
   });
 
-  it('that ask for another HTTP, or bring a body, stay what they are', async () => {
+  it('connections that ask for another HTTP, or bring a body, stay what they are', async () => {
     const h2c = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQ'];
     const visitor = new Visitor(preview, message({ headers: h2c }));
     await visitor.until('fine');
@@ -356,7 +356,7 @@ describe('upgraded connections', () => {
     await insideIsFree();
   });
 
-  it('can be closed by one half', async () => {
+  it('upgraded connections can be closed by one half', async () => {
     agreeing((socket) => {
       socket.resume();
       socket.once('end', () => socket.end('last words'));
@@ -368,7 +368,7 @@ describe('upgraded connections', () => {
     await insideIsFree();
   });
 
-  it('are a plain answer where the service refuses', async () => {
+  it('upgraded connections are a plain answer where the service refuses', async () => {
     world.inside.answer = (socket) => socket.end('HTTP/1.1 403 No\r\nContent-Length: 5\r\n\r\nnever');
     const text = await new Visitor(preview, `${upgrading({})}GET /second HTTP/1.1\r\n\r\n`).all();
     expect(text).toMatch(/^HTTP\/1\.1 403 No\r\n.*never$/s);
@@ -404,7 +404,7 @@ describe('upgraded connections', () => {
     await insideIsFree();
   });
 
-  it('do not hold up the end of the server', async () => {
+  it('upgraded connections do not hold up the end of the server', async () => {
     const other = await PreviewWorld.start();
     try {
       const shown = await other.open();

@@ -83,7 +83,7 @@ describe('a visitor’s request target', () => {
     '/a#b',
     '/:0',
     '//:0',
-  ])('is passed on as it is, or refused: %s', async (target) => {
+  ])('a visitor’s request target is passed on as it is, or refused: %s', async (target) => {
     const status = statusOf(await visit(at(target)));
     if (target.startsWith('/')) {
       expect(status).toBe(200);
@@ -93,7 +93,7 @@ describe('a visitor’s request target', () => {
   });
 
   it.each(['*', 'http://', 'http://[', 'http://evil.example/', 'ftp://{host}/', 'x', 'http://a@{host}/'])(
-    'that names no preview is refused: %s',
+    'a visitor’s request target that names no preview is refused: %s',
     async (target) => {
       expect([400, 404]).toContain(statusOf(await visit(at(target))));
       expect(world.inside.seen).toEqual([]);
@@ -101,7 +101,7 @@ describe('a visitor’s request target', () => {
     },
   );
 
-  it('may name the host, too, and that host counts', async () => {
+  it('a visitor’s request target may name the host, too, and that host counts', async () => {
     const text = await visit(
       `GET http://{host}/a?b HTTP/1.1\r\nHost: other\r\n${TOKEN}Connection: close\r\n\r\n`,
     );
@@ -110,14 +110,14 @@ describe('a visitor’s request target', () => {
   });
 
   it.each([`/${'a'.repeat(100_000)}`, '/\u0001', '/ b', '/é', '/\u0000', ''])(
-    'is refused when it is none',
+    'a malformed request target is refused',
     async (target) => {
       expect(statusOf(await visit(at(target)))).toBeGreaterThanOrEqual(400);
       await expectClean();
     },
   );
 
-  it('of OPTIONS may not be the whole server', async () => {
+  it('a request target of OPTIONS may not be the whole server', async () => {
     expect(
       statusOf(await visit(`OPTIONS * HTTP/1.1\r\nHost: {host}\r\n${TOKEN}Connection: close\r\n\r\n`)),
     ).toBe(400);

@@ -205,7 +205,7 @@ describe('previews', () => {
     expect((await get(short.url)).status).toBe(410);
   });
 
-  it('are public only on request', async () => {
+  it('previews are public only on request', async () => {
     const { url, token } = await open({ public: true });
     expect(token).toBeNull();
     expect((await get(url)).status).toBe(200);
@@ -241,7 +241,7 @@ describe('previews', () => {
     expect(page.status).toBe(502);
   });
 
-  it('are never served by the API', async () => {
+  it('previews are never served by the API', async () => {
     const { url } = await open({ public: true });
     const page = await client.call('GET', new URL(url).pathname);
     expect(page.status).toBe(404);

@@ -52,7 +52,7 @@ const destroy = (key: string, id: string) => server.expect(200, 'DELETE', `/v1/s
 const keys = async (key: string) => (await server.expect(200, 'GET', '/v1/provider-keys', { key })).items;
 
 describe('provider keys', () => {
-  it('are tried at the vendor first, and not kept when it refuses them', async () => {
+  it('provider keys are tried at the vendor first, and not kept when it refuses them', async () => {
     const refused = await set(alpha, 'not-a-key-of-anybody');
     expect(refused.json).toMatchObject({
       status: 422,
@@ -68,7 +68,7 @@ describe('provider keys', () => {
     expect((await set(alpha, PLATFORM, 'platform')).json).toMatchObject({ code: 'SBX_FORBIDDEN' });
   });
 
-  it('are shown by their last four characters only, to their own workspace only', async () => {
+  it('provider keys are shown by their last four characters only, to their own workspace only', async () => {
     const kept = await set(alpha, OWN);
     expect(kept.json).toMatchObject({ scope: 'workspace', hint: '0001', state: 'active' });
     expect(kept.text).not.toContain(OWN);
@@ -76,7 +76,7 @@ describe('provider keys', () => {
     expect(await keys(beta)).toEqual([]);
   });
 
-  it('of the workspace pay the vendor: nothing is held or charged, and the use is on record', async () => {
+  it('provider keys of the workspace pay the vendor: nothing is held or charged, and the use is on record', async () => {
     expect((await create(alpha, 'own')).status).toBe(201);
     const balance = await server.expect(200, 'GET', '/v1/credits', { key: alpha });
     expect(balance).toMatchObject({ available_micro_usd: 0, held_micro_usd: 0, spent_micro_usd: 0 });
@@ -95,7 +95,7 @@ describe('provider keys', () => {
     expect((await server.expect(200, 'GET', '/v1/credits/audit')).findings).toEqual([]);
   });
 
-  it('of the platform are charged', async () => {
+  it('use under provider keys of the platform is charged', async () => {
     expect((await set(undefined, PLATFORM, 'platform')).json).toMatchObject({ workspace_id: null });
     expect((await create(beta, 'unpaid')).status).toBe(402);
     const json = { amount_micro_usd: 1_000_000 };
@@ -106,7 +106,7 @@ describe('provider keys', () => {
     expect(await keys(beta)).toEqual([]);
   });
 
-  it('that the vendor refuses are isolated, and no other with them', async () => {
+  it('provider keys that the vendor refuses are isolated, and no other with them', async () => {
     await stub.setKeys(PLATFORM);
     const failed = await create(alpha, 'refused');
     expect(failed.json).toMatchObject({ code: 'SBX_BACKEND_AUTH' });
@@ -133,7 +133,7 @@ describe('provider keys', () => {
     expect((await server.expect(200, 'GET', '/v1/credits/audit')).findings).toEqual([]);
   });
 
-  it('are nowhere on the disk in the clear, nor in the audit log', async () => {
+  it('provider keys are nowhere on the disk in the clear, nor in the audit log', async () => {
     const audit = await server.call('GET', '/v1/audit?limit=200', { key: alpha });
     const stored = readdirSync(server.dir).filter((name) => name.startsWith('sandboxer.db'));
     const bytes = Buffer.concat(stored.map((name) => readFileSync(join(server.dir, name))));

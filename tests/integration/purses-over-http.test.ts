@@ -43,7 +43,7 @@ describe('a shared purse, over HTTP', () => {
     expect(await findings()).toEqual([]);
   });
 
-  it('what is on hold while it is split comes back to the workspace that held it', async () => {
+  it('credits on hold during a split of the purse return to the workspace that held them', async () => {
     await org('held', { 'held-a': 100, 'held-b': 100 });
     await mode('held', 'shared');
     const { ledger } = f.control;
@@ -65,7 +65,7 @@ describe('a shared purse, over HTTP', () => {
 });
 
 describe('the deletion of a workspace that has credits', () => {
-  it('is refused, and says how they are moved or taken back', async () => {
+  it('the deletion of a workspace with credits is refused, with the ways to move them or take them back', async () => {
     await org('left', { 'left-a': 2_000_000, 'left-b': 5, 'left-c': 0 });
     const refused = await remove('left-a');
     expect(refused.status).toBe(409);
@@ -81,7 +81,7 @@ describe('the deletion of a workspace that has credits', () => {
     expect(await findings()).toEqual([]);
   });
 
-  it('is refused for the last one that spends from a shared purse', async () => {
+  it('the deletion of the last workspace of a shared purse is refused', async () => {
     await org('last', { 'last-a': 10, 'last-b': 20 });
     await mode('last', 'shared');
     expect((await remove('last-a')).status).toBe(204);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-it('answers 429 with the time to wait, per key, and recovers', async () => {
+it('the rate limit answers 429 with the time to wait, per key, and recovers', async () => {
   // More than what comes back to the key while they are answered, also slowly.
   const answers = await Promise.all(
     Array.from({ length: 80 }, () => server.call('GET', '/v1/sandboxes', { key })),
@@ -33,7 +33,7 @@ it('answers 429 with the time to wait, per key, and recovers', async () => {
   expect((await server.call('GET', '/v1/sandboxes', { key })).status).toBe(200);
 });
 
-it('does not limit the local administrator', async () => {
+it('the rate limit does not apply to the local administrator', async () => {
   const answers = await Promise.all(Array.from({ length: 40 }, () => server.call('GET', '/v1/sandboxes')));
   expect(answers.every(({ status }) => status === 200)).toBe(true);
   expect(answers[0]?.headers['ratelimit-limit']).toBeUndefined();

@@ -74,7 +74,7 @@ const post = (path: string, json: unknown) => fixture.call('POST', path, { json 
 const routed = (over: object = {}) => ({ profile: PROFILE.id, ...over });
 
 describe('routing', () => {
-  it('takes the cheapest and says what the others would have cost', async () => {
+  it('routing takes the cheapest backend and reports the cost of the others', async () => {
     const made = await post('/v1/sandboxes', routed());
     expect(made.json).toMatchObject({ extension: 'ext.saas-stub#cheap' });
     const { json } = await fixture.call('GET', `/v1/sandboxes/${made.json.sandbox_id}/route`);
@@ -89,7 +89,7 @@ describe('routing', () => {
     expect(second.score.outcome).toBeGreaterThan(first.score.outcome);
   });
 
-  it('keeps to what the workspace allows, whatever the request says', async () => {
+  it('routing keeps to the backends that the workspace allows, whatever the request says', async () => {
     const policy = { constraints: { data_residency: 'eu' } };
     const set = await fixture.call('PUT', '/v1/workspaces/default/policy', { json: policy });
     expect(set.json).toMatchObject({ policy });
@@ -113,7 +113,7 @@ describe('routing', () => {
     expect(cleared.json).toMatchObject({ policy: null });
   });
 
-  it('leaves a failing backend alone after five failures and tells so', async () => {
+  it('routing leaves a failing backend alone after five failures and reports it', async () => {
     cheap.world.faults.add({ op: 'create', kind: 'error_before', params: {} });
     for (let n = 0; n < 5; n += 1) {
       const made = await post('/v1/sandboxes', routed());
@@ -132,7 +132,7 @@ describe('routing', () => {
 });
 
 describe('a backend that was left alone', () => {
-  it('is tried again by one of many, while the others go elsewhere', async () => {
+  it('a backend that was left alone is tried again by one request, while the others go elsewhere', async () => {
     const only = ['ext.saas-stub#slow', 'ext.saas-stub#dear'];
     const again = { ...PROFILE, id: 'profile.stub-again', route: { strategy: 'lowest-cost', only } };
     await post('/v1/profiles', again);
@@ -152,8 +152,8 @@ describe('a backend that was left alone', () => {
   });
 });
 
-describe('what was learned of a profile', () => {
-  it('is in the next estimate with its evidence, and is there again after a start', async () => {
+describe('learned use of a profile', () => {
+  it('learned use is in the next estimate with its evidence, and is there again after a start', async () => {
     const learnt = { ...PROFILE, id: 'profile.stub-learnt' };
     await post('/v1/profiles', learnt);
     const before = await post('/v1/quotes', { profile: learnt.id });
@@ -173,7 +173,7 @@ describe('what was learned of a profile', () => {
     expect(again).toMatchObject({ seconds: expected.seconds, samples: 8, cpu: null });
   });
 
-  it('is how busy they are, too: what bills work done is left when there is much of it', async () => {
+  it('learned processor use is in the next estimate: a backend that bills work is left when there is much of it', async () => {
     const only = ['ext.saas-stub#worked', 'ext.saas-stub#dear'];
     const busy = { ...PROFILE, id: 'profile.stub-busy', route: { strategy: 'lowest-cost', only } };
     await post('/v1/profiles', busy);
@@ -200,7 +200,7 @@ describe('what was learned of a profile', () => {
 });
 
 describe('a quote', () => {
-  it('tells every candidate’s cost and holds for that request alone', async () => {
+  it('a quote shows every candidate’s cost and holds for that request alone', async () => {
     const quote = await post('/v1/quotes', routed({ ttl: '20m' }));
     expect(quote.status).toBe(201);
     expect(quote.json.max_charge_micro_usd).toBe(20 * 1200);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 describe('orgs and workspaces', () => {
-  it('are made, renamed, listed and deleted by the server’s administrator', async () => {
+  it('orgs and workspaces are made, renamed, listed and deleted by the server’s administrator', async () => {
     await server.expect(201, 'POST', '/v1/orgs', { json: { org_id: 'acme', name: 'Acme' } });
     const clash = await server.call('POST', '/v1/orgs', { json: { org_id: 'acme' } });
     expect(clash).toMatchObject({ status: 409, json: { retryable: false } });
@@ -46,7 +46,7 @@ describe('orgs and workspaces', () => {
     expect((await server.call('DELETE', '/v1/workspaces/default')).status).toBe(409);
   });
 
-  it('are acted in by the header, by an administrator of the server alone', async () => {
+  it('a workspace is chosen by the header, by an administrator of the server alone', async () => {
     const team = await server.workspace('team');
     await server.expect(201, 'POST', '/v1/profiles', { key: team, json: MEMORY_PROFILE });
     const headers = { 'sandboxer-workspace': 'team' };
@@ -116,7 +116,7 @@ describe('keys', () => {
     expect((await shown()).last_used_at).toBe(first);
   });
 
-  it('are kept as hashes alone: no secret is in any file of the server', async () => {
+  it('keys are kept as hashes alone: no secret is in any file of the server', async () => {
     const { secret, key_id } = await server.expect(201, 'POST', '/v1/keys', { json: { name: 'kept' } });
     await server.expect(200, 'GET', '/v1/whoami', { key: secret });
     const files = readdirSync(server.dir, { recursive: true, withFileTypes: true }).filter((entry) =>

@@ -83,7 +83,7 @@ async function ask(profileId: string, inputs: object, wait = ''): Promise<string
   return id;
 }
 
-describe('what one tenant does to another', () => {
+describe('effects of one tenant on another', () => {
   it('no sequence of faults that are a tenant’s own changes another tenant’s plan', async () => {
     const act = fc.oneof(
       { weight: 4, arbitrary: fc.constantFrom(...OWN_CODES) },
@@ -127,7 +127,7 @@ describe('what one tenant does to another', () => {
     expect(await offered()).toEqual(before);
   });
 
-  it('creates that are given up change no other tenant’s route, also after a restart', async () => {
+  it('abandoned creates change no other tenant’s route, also after a restart', async () => {
     const before = await offered();
     for (let n = 0; n < MORE_THAN_A_BREAKER_BEARS; n += 1) {
       const json = { profile: 'profile.stub-hangs', id: `hangs-${n}` };
@@ -154,7 +154,7 @@ describe('what one tenant does to another', () => {
     expect(await offered()).toMatchObject(quick);
   });
 
-  it('successes whose sandboxes were destroyed are still known after a restart', async () => {
+  it('successes of destroyed sandboxes are still known after a restart', async () => {
     for (let n = 0; n < 3; n += 1) {
       const json = { profile: 'profile.stub-honest', id: `works-${n}` };
       const made = await f.call('POST', '/v1/sandboxes', { json, ...inWorkspace('honest') });

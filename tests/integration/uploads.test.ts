@@ -44,7 +44,7 @@ async function create(inputs: Record<string, string>, id?: string) {
 }
 
 describe('an upload', () => {
-  test('has an id made of its content, and a table of contents', async () => {
+  test('an upload has an id made of its content, and a table of contents', async () => {
     const first = await client.uploads.create(archiveOf(TREE));
     const again = await client.uploads.create(archiveOf(TREE));
     expect(again.upload_id).toBe(first.upload_id);
@@ -66,7 +66,7 @@ describe('an upload', () => {
     );
   });
 
-  test('is in the workspace when the sandbox is ready, and stays as long as it', async () => {
+  test('an upload is in the workspace when the sandbox is ready, and stays as long as it', async () => {
     for (const { upload_id } of (await client.uploads.list().page()).items)
       await client.uploads.delete(upload_id);
     const upload = await client.uploads.create(archiveOf(FILES));
@@ -89,7 +89,7 @@ describe('an upload', () => {
     await expect(create({ repo: uploadRef(upload) })).rejects.toMatchObject({ code: 'SBX_NOT_FOUND' });
   });
 
-  test('comes before setup, and several lie over one another', async () => {
+  test('an upload comes before setup, and several lie over one another', async () => {
     const below = await client.uploads.create(
       archiveOf([
         { name: 'a', content: '1' },
@@ -103,7 +103,7 @@ describe('an upload', () => {
     await client.sandboxes.destroy(id);
   });
 
-  test('of another workspace is none', async () => {
+  test('an upload of another workspace does not exist', async () => {
     const key = await server.workspace('elsewhere');
     const upload = await client.uploads.create(archiveOf(TREE));
     const json = { profile: MEMORY_PROFILE.id, inputs: { repo: uploadRef(upload) } };
@@ -114,7 +114,7 @@ describe('an upload', () => {
     expect(shown.status).toBe(404);
   });
 
-  test('goes when its time is over, and so does what a crash left', async () => {
+  test('an upload is deleted after its time, and so are the remains of a crash', async () => {
     const upload = await client.uploads.create(archiveOf([{ name: 'late', content: 'x' }]));
     const { control } = server.running;
     const later = { ...control, clock: { ...control.clock, now: () => Date.now() + 120_000 } };
@@ -134,7 +134,7 @@ describe('an upload', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('refused uploads', () => {
   const HOSTILE: Record<string, ArchiveEntry[]> = {
     'a way up': [{ name: '../escape', content: 'x' }],
     'a way up in the middle': [{ name: 'a/../../escape', content: 'x' }],
@@ -167,7 +167,7 @@ describe('what is refused', () => {
     });
   }
 
-  test('what is no archive, and what ends in the middle', async () => {
+  test('an upload that is no archive, or ends in the middle, is refused', async () => {
     for (const bytes of [
       Buffer.alloc(2048, 7),
       archiveOf([{ name: 'a', content: 'x'.repeat(2000) }]).subarray(0, 1000),
@@ -195,7 +195,7 @@ describe('what is refused', () => {
       await client.uploads.delete(upload_id);
   });
 
-  test('files for a sandbox without a workspace', async () => {
+  test('files for a sandbox without a workspace are refused', async () => {
     const upload = await client.uploads.create(archiveOf(TREE));
     const request = {
       profile: MEMORY_PROFILE.id,

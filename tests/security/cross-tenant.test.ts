@@ -263,7 +263,7 @@ function addressed(): readonly Operation[] {
 }
 
 describe('another workspace', () => {
-  it('knows what every path parameter is', () => {
+  it('every path parameter has a meaning for the cross-tenant test', () => {
     expect(operations.length).toBeGreaterThan(60);
     const names = operations.flatMap(({ parameters }) =>
       parameters.filter(({ in: place }) => place === 'path').map(({ name }) => name),
@@ -273,7 +273,7 @@ describe('another workspace', () => {
   });
 
   // First of all: later, the audit log of the other side has what it tried.
-  it('is in no list', async () => {
+  it('another workspace is in no list', async () => {
     const marks = [...Object.entries(a.ids)].filter(([name]) => GHOSTS[name]).map(([, id]) => id);
     const lists = operations.filter(({ method, parameters, webSocket: upgrade }) => {
       const inPath = parameters.some(({ in: place, name }) => place === 'path' && GHOSTS[name]);
@@ -296,7 +296,7 @@ describe('another workspace', () => {
     }
   });
 
-  it('its own administrator reaches every one of those things', async () => {
+  it('an administrator of the other workspace reaches every one of its objects', async () => {
     const key = a.keys.get('administrator') as string;
     const reads = addressed().filter(({ method, webSocket: upgrade }) => method === 'GET' && !upgrade);
     for (const operation of reads.filter(
@@ -310,7 +310,7 @@ describe('another workspace', () => {
     }
   });
 
-  it('answers every route as if its things had never been', async () => {
+  it('another workspace gets from every route the answer of an object that never existed', async () => {
     const before = await contentOf('alpha');
     const ghosts = ghostsOf(a.ids);
     let requests = 0;
@@ -331,7 +331,7 @@ describe('another workspace', () => {
     expect(await contentOf('alpha')).toEqual(before);
   });
 
-  it('takes the same way through the store whether a thing exists or not', async () => {
+  it('another workspace takes the same way through the store whether an object exists or not', async () => {
     const ghosts = ghostsOf(a.ids);
     const key = b.keys.get('administrator') as string;
     for (const operation of addressed()) {
@@ -346,7 +346,7 @@ describe('another workspace', () => {
     }
   });
 
-  it('cannot be named in a query, a body or a header', async () => {
+  it('another workspace cannot be named in a query, a body or a header', async () => {
     const key = b.keys.get('administrator') as string;
     const before = await contentOf('alpha');
     const both = async (

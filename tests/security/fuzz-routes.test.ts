@@ -282,7 +282,7 @@ function shotAt(definition: RouteDefinition, resources: Resources): Shot {
   };
 }
 
-test(`routes under fire (seed ${SEED})`, { timeout: 900_000 }, async () => {
+test(`every route survives hostile requests (seed ${SEED})`, { timeout: 900_000 }, async () => {
   console.log(`fuzz seed ${SEED}`);
   let requests = 0;
   const statuses = new Map<number, number>();
@@ -392,7 +392,7 @@ function garbage(bytes: string | Buffer): Promise<string> {
   });
 }
 
-test.each(Object.entries(GARBAGE))('bytes that are no request: %s', async (_name, bytes) => {
+test.each(Object.entries(GARBAGE))('bytes that are no request are refused: %s', async (_name, bytes) => {
   const before = await settled();
   const text = await garbage(bytes);
   for (const line of text.match(/^HTTP\/1\.1 \d{3}/gm) ?? []) expect(Number(line.slice(9))).toBeLessThan(500);

@@ -55,7 +55,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     }
   }
 
-  it('forks', async () => {
+  it('ext.local bounds forks', async () => {
     const { stdout } = await bombed(
       'i=0; while [ $i -lt 400 ]; do (sleep 2 &) 2>/dev/null; i=$((i+1)); done; ls -d /proc/[0-9]* | wc -l; true',
     );
@@ -86,13 +86,13 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     expect(stdout).toBe('1\nleft\n');
   });
 
-  it('inodes', async () => {
+  it('ext.local bounds inodes', async () => {
     const script =
       'mkdir i; cd i; n=0; while :; do n=$((n+1)); true 2>/dev/null > f$n || break; [ $n -lt 200000 ] || break; done; cd ..; rm -rf i; [ $n -lt 200000 ] && echo bounded';
     expect((await bombed(script)).stdout).toBe('bounded\n');
   });
 
-  it('descriptors', async () => {
+  it('ext.local bounds descriptors', async () => {
     const { stdout } = await bombed(
       'exec 2>/dev/null; python3 -c "\nimport os\nn=0\ntry:\n  while True: os.dup(0); n+=1\nexcept OSError: print(n < 300)\n" || echo True',
     );
@@ -104,7 +104,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     `perl -e 'my $n = 0; while ($n < ${count}) { last if syscall(${number}, ${args}) < 0; $n++ } $| = 1; print "$n\\n"; ${then}'`;
   const x64 = process.arch === 'x64';
 
-  it.skipIf(!x64)('what the kernel counts by user: watches of files', async () => {
+  it.skipIf(!x64)('ext.local bounds what the kernel counts by user: watches of files', async () => {
     const own = await world.establish();
     const greedy = shell(own.session, calls(294, '0', 1_000, 'sleep 3'));
     await sleep(1_000);
@@ -120,7 +120,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
   });
 
   it.skipIf(!x64)(
-    'what the machine has one number of: queues of asynchronous files, and terminals',
+    'ext.local bounds what the machine counts as a whole: queues of asynchronous files, and terminals',
     async () => {
       const queue = 'my $c = pack("Q", 0); my $r = syscall(206, 8192, $c); print $r < 0 ? "none" : "some"';
       expect((await shell(bomber.session, `perl -e '${queue}'`)).stdout).toBe('none');
@@ -134,7 +134,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     },
   );
 
-  it('zombies', async () => {
+  it('ext.local bounds zombies', async () => {
     const script =
       'perl -e "for (1..300) { my \\$p = fork; exit 0 if defined \\$p && !\\$p; } sleep 1" 2>/dev/null; true';
     await bombed(script);
@@ -156,7 +156,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     expect((await shell(bomber.session, 'echo alive')).stdout).toBe('alive\n');
   });
 
-  it('arguments and environment that are too large', async () => {
+  it('ext.local bounds arguments and environment that are too large', async () => {
     const argv = ['/bin/echo', ...Array.from({ length: 2_000 }, () => 'x'.repeat(1_500))];
     const run = async () => {
       const process = await bomber.session.spawn(spawnSpec(argv));

@@ -150,7 +150,7 @@ os.execv(f"/proc/self/fd/{fd}", ["cat", "/proc/self/status"])`);
     expect(stdout.toString()).toMatch(/^Seccomp:\s+2$/m);
   });
 
-  it('its programs go before those of the host when memory is short, and cannot protect themselves', async () => {
+  it('programs of a sandbox die before those of the host when memory is short, and cannot protect themselves', async () => {
     for (const user of ['user', 'root']) {
       const { stdout } = await shell(
         living.session,
@@ -200,7 +200,7 @@ os.execv(f"/proc/self/fd/{fd}", ["cat", "/proc/self/status"])`);
     expect(existsSync('/etc/written-through')).toBe(false);
   });
 
-  it('what a request says becomes no part of the configuration', async () => {
+  it('text of a request becomes no part of the configuration', async () => {
     const variables = { A: '"},"mounts":[{"source":"/"}],"x":{"', B: 'a\nPATH=/evil', C: '$(id)`id`' };
     const odd = await world.establish({ variables }, { sandboxId: '../../etc', labels: { 'a/../b': '"\n' } });
     const { stdout } = await shell(odd.session, 'printf "%s|%s|%s" "$A" "$B" "$C"; ls /mnt | wc -l');
@@ -236,7 +236,7 @@ os.execv(f"/proc/self/fd/{fd}", ["cat", "/proc/self/status"])`);
     expect(names.filter((name) => !allowed.includes(name))).toEqual([]);
   });
 
-  it('what a sandbox makes of the agent’s file and socket is its own affair', async () => {
+  it('the agent’s file and socket, changed by a sandbox, affect that sandbox alone', async () => {
     const trap = join(world.directory, 'outside');
     writeFileSync(trap, 'untouched');
     const { stdout } = await shell(

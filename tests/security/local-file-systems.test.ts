@@ -32,7 +32,7 @@ describe.each(['btrfs', 'xfs', 'ext4'] as const)('ext.local on %s', (kind) => {
   const usable = root && mounted(kind, 'true').status === 0;
 
   it.skipIf(!usable)(
-    `forks busy and idle ones, restores, and leaves nothing${usable ? '' : ' (it cannot be mounted here)'}`,
+    `ext.local forks busy and idle sandboxes, restores, and leaves nothing${usable ? '' : ' (it cannot be mounted here)'}`,
     () => {
       const { stdout, stderr, status } = mounted(kind, `exec ${process.execPath} ${CHILD} 500`);
       expect(status, stderr).toBe(0);

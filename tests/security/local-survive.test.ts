@@ -132,7 +132,7 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     await short.close();
   });
 
-  it('its end in time also while nobody is there', async () => {
+  it('a sandbox ends in time also without a client', async () => {
     const living = await world.establish({}, { endsAt: Date.now() + 8_000 });
     const { pid } = recordOf(living);
     await living.session.close();
@@ -197,7 +197,7 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     await until(() => readdirSync(join(world.base, 'layers')).length === 0);
   });
 
-  it('programs that are asked for while its disk becomes a layer', async () => {
+  it('ext.local survives programs started while its disk becomes a layer', async () => {
     const living = await world.establish();
     await shell(living.session, 'mkdir d; i=0; while [ $i -lt 600 ]; do echo $i > d/$i; i=$((i+1)); done');
     let over = false;

@@ -262,7 +262,7 @@ describe.skipIf(reason !== null)(`workers of the spawner${reason === null ? '' :
       });
     }
 
-    it('of all numbers fewer than 130 reach the kernel', () => {
+    it('a worker reaches the kernel with fewer than 130 of all call numbers', () => {
       const numbers = [...tried('copy', 'all')].filter(([name]) => /^\d+$/.test(name));
       expect(numbers).toHaveLength(600);
       const reached = numbers.filter(([, result]) => result === 'reached');

@@ -27,7 +27,7 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
     expect(hostCanary(world.base)).toBe(before);
   });
 
-  it('who it is outside: never root, never the user of this server', async () => {
+  it('ext.local never runs as root outside, nor as the user of this server', async () => {
     const { stdout } = await shell(
       living.session,
       'cat /proc/self/uid_map; id -u; grep -E "^(Cap|Seccomp|NoNew)" /proc/self/status',

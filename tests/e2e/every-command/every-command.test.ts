@@ -107,11 +107,11 @@ async function interrupted(args: readonly string[]): Promise<Outcome> {
 }
 
 describe('the table of calls', () => {
-  it('has every command, and nothing else', () => {
+  it('the table of calls has every command, and no other', () => {
     expect(Object.keys(CALLS).sort()).toEqual(leaves.map(({ name }) => name).sort());
   });
 
-  it('gives every command all options that every command has', () => {
+  it('the table of calls gives every command all options that every command has', () => {
     const given = GLOBAL.filter((word) => word.startsWith('--')).sort();
     for (const { name, command } of leaves) {
       const global = command.options.filter(({ helpGroupHeading }) => helpGroupHeading === GLOBAL_GROUP);
@@ -120,7 +120,7 @@ describe('the table of calls', () => {
   });
 });
 
-describe('with --json', () => {
+describe('failures with --json', () => {
   const runs = Object.entries(CALLS);
   const isLast = ([name]: (typeof runs)[number]) => name === 'daemon restart' || name === 'daemon stop';
 
@@ -141,7 +141,7 @@ describe('with --json', () => {
     await answersWithJson(name, call);
   });
 
-  it('what cannot be done is told as JSON, with the exit code of its kind', async () => {
+  it('a failed command prints JSON, with the exit code of its kind', async () => {
     const failing = runs.filter(([, { fails }]) => fails !== undefined);
     await inBatches(failing, async ([name, { fails }]) => {
       const { args = [], code, error } = fails ?? {};

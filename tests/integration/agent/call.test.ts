@@ -36,7 +36,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
-it('has one connection waiting after each that is taken', async () => {
+it('an agent has one connection waiting after each that is taken', async () => {
   const first = await connectAgent(await caller());
   const second = await connectAgent(await caller());
   expect((await runProgram(first, ['/bin/echo', 'one'])).stdout.toString()).toBe('one\n');
@@ -47,7 +47,7 @@ it('has one connection waiting after each that is taken', async () => {
   await second.close();
 });
 
-it('calls again when the host was away', async () => {
+it('an agent calls again when the host was away', async () => {
   for (const socket of callers.splice(0)) socket.destroy();
   await new Promise<void>((resolve) => void server.close(() => resolve()));
   await new Promise((resolve) => setTimeout(resolve, 300));

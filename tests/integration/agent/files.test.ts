@@ -45,7 +45,7 @@ const python = spawnSync('python3', ['-c', '']).status === 0;
 const refused = { code: 'SBX_PATH_REFUSED' };
 
 describe('single files', () => {
-  it('that must be in memory are written nowhere else, whatever leads there', async () => {
+  it('single files that must be in memory are written nowhere else, whatever leads there', async () => {
     const type = (path: string) =>
       execFileSync('stat', ['-f', '-c', '%T', path], { encoding: 'utf8' }).trim();
     const memory = mkdtempSync('/dev/shm/sbx-agent-');
@@ -66,19 +66,19 @@ describe('single files', () => {
     expect(readdirSync(at('disk'), { recursive: true })).toEqual(['new']);
   });
 
-  it('are read from /proc, where none has a size', async () => {
+  it('single files are read from /proc, where none has a size', async () => {
     const { size, body } = await session.files.read('/proc/self/status');
     expect(size).toBe(0);
     expect((await bytesOf(body)).toString()).toContain('sandboxer-agent');
   });
 
-  it('are refused when they are pipes, sockets or devices, without waiting for them', async () => {
+  it('single files are refused when they are pipes, sockets or devices, without waiting for them', async () => {
     execFileSync('mkfifo', [at('pipe')]);
     await expect(session.files.read('pipe')).rejects.toMatchObject(refused);
     await expect(session.files.read('/dev/zero')).rejects.toMatchObject(refused);
   });
 
-  it('do not take the place of a pipe, a socket or a device, whatever is written', async () => {
+  it('single files do not take the place of a pipe, a socket or a device, whatever is written', async () => {
     execFileSync('mkfifo', [at('kept-pipe')]);
     symlinkSync('kept-pipe', at('to-pipe'));
     const listening = createServer().listen(at('kept-socket'));
@@ -95,23 +95,26 @@ describe('single files', () => {
     listening.close();
   });
 
-  it.runIf(isRoot && python)('are read to a bound when they tell no size and have no end', async () => {
-    const script =
-      'import ctypes, mmap, time; m = mmap.mmap(-1, 80 << 20); print(ctypes.addressof(ctypes.c_char.from_buffer(m)), flush=True); time.sleep(100)';
-    const memory = spawn('python3', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const [address] = await once(memory.stdout, 'data');
-    const { size, body } = await session.files.read(`/proc/${memory.pid}/mem`, { offset: Number(address) });
-    expect(size).toBe(0);
-    let read = 0;
-    const reading = (async () => {
-      for await (const { length } of body) read += length;
-    })();
-    await expect(reading).rejects.toMatchObject({ ...refused, detail: expect.stringContaining('64 MiB') });
-    expect(read).toBe(64 * 1_048_576);
-    memory.kill('SIGKILL');
-  });
+  it.runIf(isRoot && python)(
+    'single files that report no size and have no end are read to a bound',
+    async () => {
+      const script =
+        'import ctypes, mmap, time; m = mmap.mmap(-1, 80 << 20); print(ctypes.addressof(ctypes.c_char.from_buffer(m)), flush=True); time.sleep(100)';
+      const memory = spawn('python3', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const [address] = await once(memory.stdout, 'data');
+      const { size, body } = await session.files.read(`/proc/${memory.pid}/mem`, { offset: Number(address) });
+      expect(size).toBe(0);
+      let read = 0;
+      const reading = (async () => {
+        for await (const { length } of body) read += length;
+      })();
+      await expect(reading).rejects.toMatchObject({ ...refused, detail: expect.stringContaining('64 MiB') });
+      expect(read).toBe(64 * 1_048_576);
+      memory.kill('SIGKILL');
+    },
+  );
 
-  it('are written through a link, and keep their mode when none is given', async () => {
+  it('single files are written through a link, and keep their mode when none is given', async () => {
     mkdirSync(at('real'));
     writeFileSync(at('real/file'), 'old', { mode: 0o600 });
     chmodSync(at('real/file'), 0o751);
@@ -141,7 +144,7 @@ describe('single files', () => {
     never.resolve();
   });
 
-  it('are refused at once when their place cannot be written, though the source would go on', async () => {
+  it('single files are refused at once when their place cannot be written, though the source would continue', async () => {
     writeFileSync(at('plain'), '');
     const endless = (async function* () {
       for (;;) yield Buffer.alloc(65_536);
@@ -149,7 +152,7 @@ describe('single files', () => {
     await expect(session.files.write('plain/inner', endless)).rejects.toMatchObject(refused);
   });
 
-  it('are not begun when the signal has aborted, and given up when it does', async () => {
+  it('single files are not begun when the signal has aborted, and given up when it does', async () => {
     const signal = AbortSignal.abort(new Error('given up'));
     await expect(session.files.stat('.', { signal })).rejects.toThrow('given up');
     const abort = new AbortController();
@@ -158,7 +161,7 @@ describe('single files', () => {
     await expect(bytesOf(body)).rejects.toThrow('given up');
   });
 
-  it('can be listed by the thousand, and are cut where asked', async () => {
+  it('single files can be listed by the thousand, and are cut where asked', async () => {
     mkdirSync(at('many'));
     for (let n = 0; n < 3000; n += 1) writeFileSync(at(`many/file-${n}-${'x'.repeat(100)}`), '');
     expect((await session.files.list('many')).entries.length).toBe(3000);
@@ -169,7 +172,7 @@ describe('single files', () => {
     expect(existsSync(at('many'))).toBe(false);
   });
 
-  it('with names that are not UTF-8 do not break a listing', async () => {
+  it('single files with names that are not UTF-8 do not break a listing', async () => {
     execFileSync('sh', ['-c', `mkdir "${at('bytes')}" && touch "$(printf '${at('bytes')}/a\\377b')"`]);
     expect((await session.files.list('bytes')).entries.map(({ name }) => name)).toEqual(['a\uFFFDb']);
   });
@@ -177,31 +180,34 @@ describe('single files', () => {
 
 describe('moving to another file system', () => {
   const elsewhere = existsSync('/dev/shm') ? '/dev/shm' : null;
-  it.runIf(elsewhere !== null)('copies and then takes the source: files, trees and links', async () => {
-    const there = mkdtempSync(join(elsewhere ?? '', 'sandboxer-move-'));
-    mkdirSync(at('moving/a/b'), { recursive: true });
-    writeFileSync(at('moving/a/b/file'), randomBytes(100_000), { mode: 0o640 });
-    symlinkSync('b/file', at('moving/a/link'));
-    const before = readFileSync(at('moving/a/b/file'));
-    await session.files.move('moving/a', join(there, 'made/a'), { overwrite: false });
-    expect(existsSync(at('moving/a'))).toBe(false);
-    expect(readFileSync(join(there, 'made/a/link')).equals(before)).toBe(true);
-    expect(lstatSync(join(there, 'made/a/b/file')).mode & 0o777).toBe(0o640);
-    writeFileSync(at('moving/x'), 'x');
-    await expect(
-      session.files.move('moving/x', join(there, 'made/a'), { overwrite: false }),
-    ).rejects.toMatchObject(refused);
-    await session.files.move('moving/x', join(there, 'y'), { overwrite: false });
-    symlinkSync('nowhere', at('moving/dangling'));
-    await session.files.move('moving/dangling', join(there, 'y'), { overwrite: true });
-    expect(readlinkSync(join(there, 'y'))).toBe('nowhere');
-    expect([readdirSync(at('moving')), readdirSync(there).sort()]).toEqual([[], ['made', 'y']]);
-    rmSync(there, { recursive: true });
-  });
+  it.runIf(elsewhere !== null)(
+    'a move to another file system copies, then removes the source: files, trees and links',
+    async () => {
+      const there = mkdtempSync(join(elsewhere ?? '', 'sandboxer-move-'));
+      mkdirSync(at('moving/a/b'), { recursive: true });
+      writeFileSync(at('moving/a/b/file'), randomBytes(100_000), { mode: 0o640 });
+      symlinkSync('b/file', at('moving/a/link'));
+      const before = readFileSync(at('moving/a/b/file'));
+      await session.files.move('moving/a', join(there, 'made/a'), { overwrite: false });
+      expect(existsSync(at('moving/a'))).toBe(false);
+      expect(readFileSync(join(there, 'made/a/link')).equals(before)).toBe(true);
+      expect(lstatSync(join(there, 'made/a/b/file')).mode & 0o777).toBe(0o640);
+      writeFileSync(at('moving/x'), 'x');
+      await expect(
+        session.files.move('moving/x', join(there, 'made/a'), { overwrite: false }),
+      ).rejects.toMatchObject(refused);
+      await session.files.move('moving/x', join(there, 'y'), { overwrite: false });
+      symlinkSync('nowhere', at('moving/dangling'));
+      await session.files.move('moving/dangling', join(there, 'y'), { overwrite: true });
+      expect(readlinkSync(join(there, 'y'))).toBe('nowhere');
+      expect([readdirSync(at('moving')), readdirSync(there).sort()]).toEqual([[], ['made', 'y']]);
+      rmSync(there, { recursive: true });
+    },
+  );
 });
 
 describe('removing a tree', () => {
-  it('does not follow links, and takes directories that are closed', async () => {
+  it('the removal of a tree does not follow links, and removes unreadable directories', async () => {
     const outside = mkdtempSync(join(tmpdir(), 'sandboxer-outside-'));
     writeFileSync(join(outside, 'kept'), '');
     mkdirSync(at('tree/a/b'), { recursive: true });
@@ -219,7 +225,7 @@ describe('an archive', () => {
   const upload = (path: string, archive: Buffer, size = 1000) =>
     session.files.upload(path, bytesFrom(archive, size));
 
-  it('of GNU tar goes up, and what comes down GNU tar reads: long names, links, modes, sizes', async () => {
+  it('an archive of GNU tar is unpacked, and GNU tar reads what is packed: long names, links, modes, sizes', async () => {
     const source = mkdtempSync(join(tmpdir(), 'sandboxer-source-'));
     const long = join('d'.repeat(120), 'e'.repeat(120));
     mkdirSync(join(source, long), { recursive: true });
@@ -250,13 +256,13 @@ describe('an archive', () => {
     rmSync(source, { recursive: true, force: true });
   });
 
-  it('of a single file holds that file', async () => {
+  it('an archive of a single file holds that file', async () => {
     writeFileSync(at('single'), 'content');
     const entries = entriesOf(await bytesOf(await session.files.download('single')));
     expect(entries.map(({ name, content }) => [name, content.toString()])).toEqual([['single', 'content']]);
   });
 
-  it('with anything but files, directories and links is refused', async () => {
+  it('an archive with anything but files, directories and links is refused', async () => {
     for (const flag of ['3', '4', '6', 'S', 'V', 'M', '9']) {
       const archive = archiveOf([{ name: 'thing', content: '' }]);
       archive[156] = flag.charCodeAt(0);
@@ -274,7 +280,7 @@ describe('an archive', () => {
     expect((await session.files.list('kinds')).entries).toEqual([]);
   });
 
-  it('that is cut off or damaged anywhere is refused or taken, and never leads out', async () => {
+  it('an archive that is cut off or damaged anywhere is refused or taken, and never leads out', async () => {
     const archive = archiveOf([
       { name: 'a/b/file', content: randomBytes(2000) },
       { name: 'a/link', type: 'symlink', linkTarget: '../../../..' },
@@ -290,7 +296,7 @@ describe('an archive', () => {
     expect(existsSync(join(agent.dir, 'escaped'))).toBe(false);
   });
 
-  it('does not go through a link that was there before', async () => {
+  it('an archive is not unpacked through a link that was there before', async () => {
     mkdirSync(at('inside'));
     mkdirSync(at('outside'));
     symlinkSync('../outside', at('inside/door'));
@@ -305,7 +311,7 @@ describe('an archive', () => {
     expect(readFileSync(at('inside/door'), 'utf8')).toBe('now a file');
   });
 
-  it('of an endless stream stops when it is aborted', async () => {
+  it('an archive of an endless stream stops when it is aborted', async () => {
     const abort = new AbortController();
     const endless = (async function* () {
       const head = archiveOf([{ name: 'endless', content: '' }]).subarray(0, 512);
@@ -321,7 +327,7 @@ describe('an archive', () => {
 });
 
 describe('packing', () => {
-  it('goes down as far as names do', async () => {
+  it('packing descends as far as names do', async () => {
     const top = 'deep';
     const levels = 'd/'.repeat(1500);
     mkdirSync(at(top));
@@ -336,25 +342,28 @@ describe('packing', () => {
     execFileSync('rm', ['-rf', at(top)]);
   });
 
-  it.skipIf(!isRoot)('refuses at once what cannot be read, or leaves it out and tells', async () => {
-    const other = await agent.connect({ user: '65534' });
-    mkdirSync(at('mixed/secret/inner'), { recursive: true });
-    writeFileSync(at('mixed/open'), 'open');
-    writeFileSync(at('mixed/closed'), 'closed', { mode: 0o600 });
-    chmodSync(at('mixed/secret'), 0o700);
-    await expect(other.files.download(at('mixed'))).rejects.toMatchObject({
-      code: 'SBX_PATH_REFUSED',
-      message: expect.stringMatching(/(closed|secret): Permission denied/),
-    });
-    let left: LeftOut | undefined;
-    const onLeftOut = (told: LeftOut) => {
-      left = told;
-    };
-    const entries = entriesOf(await bytesOf(await other.files.download(at('mixed'), { onLeftOut })));
-    expect(entries.map(({ name }) => name).sort()).toEqual(['', 'open']);
-    expect(left?.count).toBe(2);
-    expect([...(left?.paths ?? [])].sort()).toEqual(['closed', 'secret']);
-  });
+  it.skipIf(!isRoot)(
+    'packing refuses an unreadable file at once, or leaves it out with a message',
+    async () => {
+      const other = await agent.connect({ user: '65534' });
+      mkdirSync(at('mixed/secret/inner'), { recursive: true });
+      writeFileSync(at('mixed/open'), 'open');
+      writeFileSync(at('mixed/closed'), 'closed', { mode: 0o600 });
+      chmodSync(at('mixed/secret'), 0o700);
+      await expect(other.files.download(at('mixed'))).rejects.toMatchObject({
+        code: 'SBX_PATH_REFUSED',
+        message: expect.stringMatching(/(closed|secret): Permission denied/),
+      });
+      let left: LeftOut | undefined;
+      const onLeftOut = (told: LeftOut) => {
+        left = told;
+      };
+      const entries = entriesOf(await bytesOf(await other.files.download(at('mixed'), { onLeftOut })));
+      expect(entries.map(({ name }) => name).sort()).toEqual(['', 'open']);
+      expect(left?.count).toBe(2);
+      expect([...(left?.paths ?? [])].sort()).toEqual(['closed', 'secret']);
+    },
+  );
 });
 
 describe('watching', () => {
@@ -372,7 +381,7 @@ describe('watching', () => {
     return { seen, enough };
   }
 
-  it('tells of what is made in a directory that is itself new, and of moves', async () => {
+  it('a watch reports entries made in a directory that is itself new, and moves', async () => {
     mkdirSync(at('watched'));
     const { seen, enough } = await watching(
       'watched',
@@ -393,7 +402,7 @@ describe('watching', () => {
     expect(seen.some(({ path }) => path.includes('.sandboxer-'))).toBe(false);
   });
 
-  it('says when there was too much, and stays bounded', async () => {
+  it('a watch reports an overflow, and stays bounded', async () => {
     mkdirSync(at('flood'));
     const stop = new AbortController();
     const watched = await session.files.watch('flood', { recursive: true, signal: stop.signal });
@@ -413,7 +422,7 @@ describe('watching', () => {
     stop.abort();
   });
 
-  it('of what is not there is refused, and ends when the directory goes', async () => {
+  it('a watch of a missing path is refused, and a watch ends when its directory goes', async () => {
     await expect(session.files.watch('nothing-here', { recursive: false })).rejects.toMatchObject({
       code: 'SBX_PATH_NOT_FOUND',
     });
@@ -427,7 +436,7 @@ describe('watching', () => {
 });
 
 describe.runIf(isRoot)('the default user', () => {
-  it('owns what is written and is refused what is not its own, while root files are root’s', async () => {
+  it('the default user owns its files and is refused those of others, while root files are root’s', async () => {
     const other = await agent.connect({ user: 'daemon' });
     const owner = (path: string) => lstatSync(at(path)).uid;
     await other.files.write('by-daemon/file', bytesFrom('x'));

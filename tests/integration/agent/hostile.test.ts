@@ -98,13 +98,13 @@ describe('an agent and a hostile host', () => {
     clearTimeout(timer);
   }
 
-  it('lives through random bytes', async () => {
+  it('an agent under a hostile host survives random bytes', async () => {
     const next = random(1);
     await Promise.all(Array.from({ length: 60 }, (_, n) => send(noise(next, 1 + (next() % (n * 40 + 1))))));
     await stillWell();
   });
 
-  it('lives through random frames after a greeting', async () => {
+  it('an agent under a hostile host survives random frames after a greeting', async () => {
     const next = random(2);
     for (let round = 0; round < 40; round += 1) {
       await Promise.all(
@@ -122,7 +122,7 @@ describe('an agent and a hostile host', () => {
     await stillWell();
   });
 
-  it('lives through requests that are almost right', async () => {
+  it('an agent under a hostile host survives requests that are almost right', async () => {
     const next = random(3);
     const valid = [
       new PayloadWriter()
@@ -175,7 +175,7 @@ describe('an agent and a hostile host', () => {
     await stillWell();
   });
 
-  it('ends a connection that claims too much, and only that one', async () => {
+  it('an agent under a hostile host ends a connection that claims too much, and only that one', async () => {
     for (const bytes of [
       frame(T.ping, 0, Buffer.alloc(0), 0xffff_ffff),
       Buffer.concat([HELLO, frame(T.stat, 1, Buffer.alloc(0), 262_145)]),
@@ -192,7 +192,7 @@ describe('an agent and a hostile host', () => {
     await stillWell();
   });
 
-  it('does not grow when a host asks and does not read', async () => {
+  it('an agent does not grow when a host sends requests and does not read', async () => {
     const socket = connect(agent.socketPath).on('error', () => {});
     await once(socket, 'connect');
     socket.write(HELLO);
@@ -207,7 +207,7 @@ describe('an agent and a hostile host', () => {
     await stillWell();
   });
 
-  it('serves many connections, refuses more than it can, and recovers', async () => {
+  it('an agent serves many connections, refuses more than it can, and recovers', async () => {
     const sockets = Array.from({ length: 100 }, () => connect(agent.socketPath).on('error', () => {}));
     await sleep(300);
     await honest.ping();
@@ -216,7 +216,7 @@ describe('an agent and a hostile host', () => {
     await stillWell();
   });
 
-  it('keeps no descriptor, process or memory of what is over', async () => {
+  it('an agent keeps no descriptor, process or memory of an ended request', async () => {
     const work = async () => {
       const session = await agent.connect();
       await runShell(session, 'echo out; echo err >&2');
@@ -295,7 +295,7 @@ describe('a host and a hostile agent', () => {
     );
   }
 
-  it('gives up on what is no greeting, or none in time', async () => {
+  it('a host with a hostile agent gives up on a false greeting, or one out of time', async () => {
     for (const bytes of [
       Buffer.from('SSH-2.0-OpenSSH_9.2p1\r\nhello there'),
       frame(T.welcome, 0, Buffer.alloc(30)),
@@ -343,7 +343,7 @@ describe('a host and a hostile agent', () => {
         Array.from({ length: 1000 }, () => frame(T.opened, 1, new PayloadWriter().u64(1).bytes())),
       ),
     ],
-  ])('loses the channel at %s', async (_, bytes) => {
+  ])('a host with a hostile agent loses the channel at %s', async (_, bytes) => {
     const reader = async (session: AgentSession) => {
       // Nobody reads while it comes.
       const { body } = await session.files.read('/x');
@@ -355,7 +355,7 @@ describe('a host and a hostile agent', () => {
     expect((error as SandboxerError).code).toBe('SBX_EXTENSION_FAILED');
   });
 
-  it('shows what an agent says as one harmless line', async () => {
+  it('a host shows the text of a hostile agent as one harmless line', async () => {
     const text = `\u001b[2Jboo\n${'x'.repeat(900)}`;
     const bytes = frame(T.error, 1, new PayloadWriter().u16(2).u32(5).string(text).bytes());
     const error = (await failure(against(answering(bytes), read))) as SandboxerError;
@@ -364,7 +364,7 @@ describe('a host and a hostile agent', () => {
     expect(error.detail.length).toBeLessThan(320);
   });
 
-  it('rejects with our errors, and soon, whatever comes', async () => {
+  it('a host rejects with its own errors, and soon, whatever a hostile agent sends', async () => {
     const next = random(4);
     const types = Object.values(T).filter((type) => type >= 0x40);
     for (let round = 0; round < 60; round += 1) {

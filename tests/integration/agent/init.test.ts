@@ -49,7 +49,7 @@ inner = int(open('/proc/%d/task/%d/children' % (child.pid, child.pid)).read())
 os.kill(inner, 15); print(child.wait())
 `;
 
-describe.runIf(canUnshare())('as PID 1', () => {
+describe.runIf(canUnshare())('the agent as PID 1', () => {
   let agent: RunningAgent;
   let session: AgentSession;
   beforeAll(async () => {
@@ -61,7 +61,7 @@ describe.runIf(canUnshare())('as PID 1', () => {
   });
   const root = { user: '0' };
 
-  it('says so, and keeps only what it needs', async () => {
+  it('the agent as PID 1 reports itself as such, and keeps only the rights it needs', async () => {
     expect(session.info).toMatchObject({ pid: 1, uid: 0 });
     const status = (await runProgram(session, ['cat', '/proc/self/status'], root)).stdout.toString();
     const caps = Object.fromEntries(
@@ -71,20 +71,20 @@ describe.runIf(canUnshare())('as PID 1', () => {
     expect(caps).toEqual({ Inh: '0'.repeat(16), Prm: kept, Eff: kept, Bnd: kept, Amb: '0'.repeat(16) });
   });
 
-  it('runs programs as uid 1000 unless told otherwise, without any capability', async () => {
+  it('the agent as PID 1 runs programs as uid 1000 unless the request says otherwise, without any capability', async () => {
     const status = (await runProgram(session, ['cat', '/proc/self/status'])).stdout.toString();
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).toBe('1000');
     expect(/^CapEff:\s+(\w+)/m.exec(status)?.[1]).toBe('0'.repeat(16));
   });
 
-  it('survives every signal from inside', async () => {
+  it('the agent as PID 1 survives every signal from inside', async () => {
     for (const signal of ['TERM', 'INT', 'HUP', 'KILL', 'STOP', 'SEGV', 'PIPE', 'USR1', 'CHLD'])
       await runShell(session, `kill -${signal} 1`, root);
     await session.ping();
     expect(agent.alive).toBe(true);
   });
 
-  it('starts programs although somebody inside stops everything he may', async () => {
+  it('the agent as PID 1 starts programs although a program inside stops every process it may', async () => {
     const stopper = await session.spawn(spawnSpec(shellArgv('while :; do kill -s STOP -- -1; done')));
     // Each has become that somebody before it is another program: whoever waited for that in the kernel would wait on.
     const started = [stopper];
@@ -94,13 +94,13 @@ describe.runIf(canUnshare())('as PID 1', () => {
     expect((await runProgram(session, ['echo', 'on'])).stdout.toString()).toBe('on\n');
   });
 
-  it('cannot be looked into', async () => {
+  it('the agent as PID 1 cannot be inspected from inside', async () => {
     const script =
       'for f in environ maps mem root cwd exe fd; do cat /proc/1/$f 2>/dev/null | head -c 1; ls /proc/1/$f/ 2>/dev/null; done; true';
     expect((await runShell(session, script)).stdout.toString()).toBe('');
   });
 
-  it('brings the loopback up, and reaps what was orphaned', async () => {
+  it('the agent as PID 1 brings the loopback up, and reaps orphans', async () => {
     expect(
       (
         await runShell(
@@ -113,7 +113,7 @@ describe.runIf(canUnshare())('as PID 1', () => {
     expect(await eventually(() => agent.descendants().length === 0)).toBe(true);
   });
 
-  it('kills a fork bomb of daemons', async () => {
+  it('the agent as PID 1 kills a fork bomb of daemons', async () => {
     const bomb =
       'b() { [ $1 -gt 0 ] && { setsid sh -c "sleep 100" & b $(($1-1)); }; }; b 60; setsid sh -c "while :; do setsid sleep 50 & sleep 0.01; done" & sleep 100';
     const process = await session.spawn(spawnSpec(shellArgv(bomb)));
@@ -125,7 +125,7 @@ describe.runIf(canUnshare())('as PID 1', () => {
     ).toBe(true);
   });
 
-  it('ends when it is told so from outside', async () => {
+  it('the agent as PID 1 ends by a signal from outside', async () => {
     const other = await startInit();
     const connection = await other.connect();
     await connection.ping();
@@ -135,25 +135,28 @@ describe.runIf(canUnshare())('as PID 1', () => {
     await other.stop();
   });
 
-  it.runIf(python)('reports that it is ready, with its listeners, and gives them out again', () => {
-    const dir = mkdtempSync(join(tmpdir(), 'sandboxer-boot-'));
-    writeFileSync(join(dir, 'boot.py'), BOOT);
-    const { stdout, stderr } = spawnSync('python3', [join(dir, 'boot.py'), agentBinary(), join(dir, 's')], {
-      encoding: 'utf8',
-      timeout: 120_000,
-    });
-    rmSync(dir, { recursive: true });
-    expect({ stdout: stdout.split('\n'), stderr }).toEqual({
-      stdout: [
-        'READY 1 2 2',
-        "('0.0.0.0', 80) True",
-        "0xb0 2 1 ('0.0.0.0', 80)",
-        "('93.184.216.34', 80) b'from inside\\n'",
-        "b'to inside'",
-        '0',
-        '',
-      ],
-      stderr: '',
-    });
-  });
+  it.runIf(python)(
+    'the agent as PID 1 reports that it is ready, with its listeners, and passes them out again',
+    () => {
+      const dir = mkdtempSync(join(tmpdir(), 'sandboxer-boot-'));
+      writeFileSync(join(dir, 'boot.py'), BOOT);
+      const { stdout, stderr } = spawnSync('python3', [join(dir, 'boot.py'), agentBinary(), join(dir, 's')], {
+        encoding: 'utf8',
+        timeout: 120_000,
+      });
+      rmSync(dir, { recursive: true });
+      expect({ stdout: stdout.split('\n'), stderr }).toEqual({
+        stdout: [
+          'READY 1 2 2',
+          "('0.0.0.0', 80) True",
+          "0xb0 2 1 ('0.0.0.0', 80)",
+          "('93.184.216.34', 80) b'from inside\\n'",
+          "b'to inside'",
+          '0',
+          '',
+        ],
+        stderr: '',
+      });
+    },
+  );
 });

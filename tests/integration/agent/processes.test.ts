@@ -25,7 +25,7 @@ async function code(work: Promise<unknown>): Promise<string> {
 }
 
 describe('a program', () => {
-  it('has only the standard descriptors, no core dumps, a higher oom score and its own session', async () => {
+  it('a program has only the standard descriptors, no core dumps, a higher oom score and its own session', async () => {
     const script =
       'ls /proc/self/fd | wc -l; ulimit -c; cat /proc/self/oom_score_adj; ps -o sid= -p $$; echo $$; umask';
     const lines = (await runShell(session, script)).stdout.toString().split('\n');
@@ -35,13 +35,13 @@ describe('a program', () => {
     expect(lines[5]).toBe('0022');
   });
 
-  it('gets the signals as a fresh process has them', async () => {
+  it('a program gets the signals as a fresh process has them', async () => {
     const status = (await runProgram(session, ['cat', '/proc/self/status'])).stdout.toString();
     expect(/SigBlk:\s+(\w+)/.exec(status)?.[1]).toBe('0000000000000000');
     expect(/SigIgn:\s+(\w+)/.exec(status)?.[1]).toBe('0000000000000000');
   });
 
-  it('has HOME, USER and PATH; what was asked for wins; the mark cannot be chosen', async () => {
+  it('a program has HOME, USER and PATH; what was asked for wins; the mark cannot be chosen', async () => {
     const env = { HOME: '/asked', SANDBOXER_PROCESS: 'forged', EMPTY: '' };
     const { stdout } = await runProgram(session, ['env'], { env });
     const found = new Map(
@@ -56,18 +56,18 @@ describe('a program', () => {
     expect(found.get('SANDBOXER_PROCESS')).toMatch(/^p\d+-/);
   });
 
-  it('takes arguments beyond one frame', async () => {
+  it('a program takes arguments beyond one frame', async () => {
     const args = Array.from({ length: 15 }, (_, n) => `${n}`.repeat(60_000).slice(0, 60_000));
     const { stdout } = await runProgram(session, shellArgv('printf %s "$@" | md5sum; echo $#', ...args));
     expect(stdout.toString().trim().split('\n').at(-1)).toBe('15');
   });
 
-  it('that is too large to start ends with 126', async () => {
+  it('a program that is too large to start ends with 126', async () => {
     const { code: status, stderr } = await runProgram(session, ['echo', 'x'.repeat(200_000)]);
     expect([status, stderr.toString()]).toEqual([126, expect.stringContaining('long')]);
   });
 
-  it('with a directory or a user that is not there is refused', async () => {
+  it('a program whose directory or user is missing is refused', async () => {
     expect(await code(session.spawn(spawnSpec(['true'], { cwd: '/no/such' })))).toBe('SBX_PATH_NOT_FOUND');
     expect(await code(session.spawn(spawnSpec(['true'], { cwd: '/etc/passwd' })))).toBe('SBX_PATH_REFUSED');
     expect(await code(session.spawn(spawnSpec(['true'], { user: 'nobody-at-all' })))).toBe(
@@ -75,7 +75,7 @@ describe('a program', () => {
     );
   });
 
-  it.runIf(isRoot)('runs as the user that was asked for, with its groups', async () => {
+  it.runIf(isRoot)('a program runs as the requested user, with its groups', async () => {
     const { stdout } = await runProgram(session, ['id'], { user: 'daemon' });
     expect(stdout.toString()).toMatch(/^uid=1\(daemon\) gid=1\(daemon\) groups=1\(daemon\)/);
     const numeric = await runProgram(session, ['id', '-u'], { user: '12345' });
@@ -83,7 +83,7 @@ describe('a program', () => {
     expect((await runProgram(session, ['cat', '/etc/shadow'], { user: 'daemon' })).code).toBe(1);
   });
 
-  it.runIf(isRoot)('runs in the group that was asked for, by name or number, and in no other', async () => {
+  it.runIf(isRoot)('a program runs in the requested group, by name or number, and in no other', async () => {
     const ids = async (user: string) => {
       const { stdout } = await runProgram(session, ['sh', '-c', 'id -u; id -g; id -G'], { user });
       return stdout.toString().trim().split('\n').join(' ');
@@ -97,7 +97,7 @@ describe('a program', () => {
     );
   });
 
-  it('names the directory or the user that is at fault, not the program', async () => {
+  it('an error of a start names the directory or the user that is at fault, not the program', async () => {
     await expect(session.spawn(spawnSpec(['pwd'], { cwd: '/no/such' }))).rejects.toMatchObject({
       detail: '/no/such: No such file or directory',
     });
@@ -106,7 +106,7 @@ describe('a program', () => {
     await expect(lost.files.list('/')).rejects.toThrow('there is no user nosuch');
   });
 
-  it('that leaves a writer behind ends, with what was written until then, and the writer meets a closed pipe', async () => {
+  it('a program that leaves a writer behind ends with its output until then, and the writer meets a closed pipe', async () => {
     const begun = Date.now();
     const script = '(while :; do echo more; done) & echo "writer $!"; exit 4';
     const { stdout, code: status } = await runShell(session, script);
@@ -118,12 +118,12 @@ describe('a program', () => {
     expect(await eventually(gone)).toBe(true);
   });
 
-  it('whose output nobody reads is known to have ended when it wrote none', async () => {
+  it('a program whose output is unread is known to have ended when it wrote none', async () => {
     const process = await session.spawn(spawnSpec(['sh', '-c', 'exit 9']));
     expect((await process.exit).code).toBe(9);
   });
 
-  it('goes on when its reader stops in the middle', async () => {
+  it('a program goes on when its reader stops in the middle', async () => {
     const process = await session.spawn(
       spawnSpec(['sh', '-c', 'dd if=/dev/zero bs=65536 count=256 2>/dev/null; exit 5']),
     );
@@ -131,7 +131,7 @@ describe('a program', () => {
     expect((await process.exit).code).toBe(5);
   });
 
-  it('tells its exit also when a reader stops after all of it has arrived', async () => {
+  it('a program tells its exit also when a reader stops after all of it has arrived', async () => {
     const process = await session.spawn(spawnSpec(shellArgv('echo first; sleep 0.2; echo second; exit 7')));
     const output = process.output[Symbol.asyncIterator]();
     await output.next();
@@ -143,7 +143,7 @@ describe('a program', () => {
     });
   });
 
-  it('in one channel does not wait for another that nobody reads', async () => {
+  it('a program in one channel does not wait for an unread program of another', async () => {
     const stuck = await session.spawn(spawnSpec(['cat', '/dev/zero']));
     await sleep(100);
     for (let n = 0; n < 20; n += 1) expect((await runProgram(session, ['echo', String(n)])).code).toBe(0);
@@ -156,13 +156,13 @@ describe('a program', () => {
     await stuck.detach();
   });
 
-  it('gets input of many megabytes while it writes as much', async () => {
+  it('a program gets input of many megabytes while it writes as much', async () => {
     const input = randomBytes(20 * 1_048_576);
     const { stdout } = await runProgram(session, ['cat'], { input });
     expect(stdout.equals(input)).toBe(true);
   });
 
-  it('that does not read its input is not in the way, and what it did not read is lost', async () => {
+  it('a program that does not read its input blocks nothing, and the unread input is lost', async () => {
     const { code: status } = await runProgram(session, ['true'], { input: randomBytes(4_000_000) });
     expect(status).toBe(0);
   });
@@ -176,7 +176,7 @@ describe('the whole tree', () => {
       .toString()
       .trim();
 
-  it('is reached by a signal, also where it has become a daemon', async () => {
+  it('the whole process tree is reached by a signal, also where a part has become a daemon', async () => {
     const process = await session.spawn(spawnSpec(shellArgv(daemon('0001'))));
     expect(await eventually(async () => (await sleeps('0001')()) === '3')).toBe(true);
     await process.kill('SIGTERM');
@@ -184,7 +184,7 @@ describe('the whole tree', () => {
     expect(await eventually(async () => (await sleeps('0001')()) === '0')).toBe(true);
   });
 
-  it('goes when a foreground program is detached or its connection is lost', async () => {
+  it('the whole process tree ends when a foreground program is detached or its connection is lost', async () => {
     const other = await agent.connect();
     await other.spawn(spawnSpec(shellArgv(daemon('0002'))));
     const detached = await session.spawn(spawnSpec(shellArgv(daemon('0003'))));
@@ -198,14 +198,14 @@ describe('the whole tree', () => {
     ).toBe(true);
   });
 
-  it('leaves no zombie behind', async () => {
+  it('the whole process tree leaves no zombie behind', async () => {
     await runShell(session, 'for i in 1 2 3 4 5 6 7 8 9 10; do (setsid true &) ; done');
     expect(await eventually(() => agent.descendants().every(({ state }) => state !== 'Z'))).toBe(true);
   });
 });
 
 describe('a background process', () => {
-  it('outlives its connection and is read from any offset by another one', async () => {
+  it('a background process outlives its connection and is read from any offset by another one', async () => {
     const first = await agent.connect();
     const script =
       'i=0; while [ $i -lt 5 ]; do echo out $i; echo err $i >&2; i=$((i+1)); sleep 0.1; done; exit 3';
@@ -221,7 +221,7 @@ describe('a background process', () => {
     expect(await code(session.attach(process.id, 10_000))).toBe('SBX_INVALID_REQUEST');
   });
 
-  it('waits for an attached reader and loses nothing; without one it goes on', async () => {
+  it('a background process waits for an attached reader and loses nothing; without one it goes on', async () => {
     const size = 8 * 1_048_576;
     const script = `head -c ${size} /dev/urandom | tee /dev/stderr 2>copy; exit 0`;
     const process = await session.spawn(spawnSpec(shellArgv(script), { background: true }));
@@ -230,7 +230,7 @@ describe('a background process', () => {
     expect(stdout.length).toBe(size);
   });
 
-  it('takes input after a reconnect', async () => {
+  it('a background process takes input after a reconnect', async () => {
     const process = await session.spawn({ ...spawnSpec(['cat'], { background: true }), stdin: true });
     await process.write(Buffer.from('one '));
     await process.detach();
@@ -240,7 +240,7 @@ describe('a background process', () => {
     expect((await finish(again)).stdout.toString()).toBe('one two');
   });
 
-  it('is listed with its command, while it runs and after', async () => {
+  it('a background process is listed with its command, while it runs and after', async () => {
     const process = await session.spawn(spawnSpec(['sleep', '0.2'], { background: true }));
     const find = async () => (await session.processes()).find(({ process_id }) => process_id === process.id);
     expect(await find()).toMatchObject({ command: ['sleep', '0.2'], running: true, exit: null, tty: false });
@@ -248,7 +248,7 @@ describe('a background process', () => {
     expect(await find()).toMatchObject({ running: false, exit: { code: 0, signal: null } });
   });
 
-  it('is kept when it has ended, but not for ever', async () => {
+  it('a background process is kept when it has ended, but not for ever', async () => {
     for (let n = 0; n < 140; n += 1) {
       const process = await session.spawn(spawnSpec(['echo', String(n)], { background: true }));
       await finish(process);
@@ -256,7 +256,7 @@ describe('a background process', () => {
     expect((await session.processes()).length).toBeLessThanOrEqual(129);
   });
 
-  it('that cannot be started says so', async () => {
+  it('a background process that cannot be started is reported', async () => {
     const process = await session.spawn(spawnSpec(['no-such-thing'], { background: true }));
     const { code: status, stderr } = await finish(process);
     expect([status, stderr.toString()]).toEqual([127, 'no-such-thing: not found\n']);
@@ -266,7 +266,7 @@ describe('a background process', () => {
 describe('a terminal', () => {
   const terminal = { cols: 100, rows: 30 };
 
-  it('is a controlling terminal of the right size, echoes, and ends at end-of-file', async () => {
+  it('a terminal is a controlling terminal of the right size, echoes, and ends at end-of-file', async () => {
     const process = await session.spawn({
       ...spawnSpec(['sh', '-c', 'stty size; tty; cat; echo over'], { terminal }),
       stdin: true,
@@ -282,13 +282,13 @@ describe('a terminal', () => {
     expect((await process.exit).code).toBe(0);
   });
 
-  it('gives much output whole', async () => {
+  it('a terminal passes long output whole', async () => {
     const argv = ['sh', '-c', 'stty raw -echo; head -c 3000000 /dev/zero'];
     const { chunks } = await finish(await session.spawn({ ...spawnSpec(argv, { terminal }), stdin: true }));
     expect(chunks.reduce((sum, chunk) => sum + ('data' in chunk ? chunk.data.length : 0), 0)).toBe(3_000_000);
   });
 
-  it('without input reads its end at once', async () => {
+  it('a terminal without input reads its end at once', async () => {
     expect((await runProgram(session, ['cat'], { terminal, timeoutSeconds: 10 })).code).toBe(0);
   });
 });

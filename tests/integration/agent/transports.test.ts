@@ -68,7 +68,7 @@ function startDaemons(path: string, count: number): number[] {
 }
 
 describe('a daemon', () => {
-  it('listens when its starter returns, refuses a second one, and replaces a dead socket', async () => {
+  it('a daemon listens when its starter returns, refuses a second one, and replaces a dead socket', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'sandboxer-daemon-'));
     const path = join(dir, 's');
     const start = () => spawnSync(agentBinary(), ['--listen', path, '--daemon', ...self]).status;
@@ -109,7 +109,7 @@ describe('a daemon', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it('is one of those that begin at the same time, also where a dead one was', async () => {
+  it('of daemons that start at the same time one wins, also where a dead one was', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'sandboxer-daemons-'));
     const path = join(dir, 's');
     for (let round = 0; round < 20; round++) {
@@ -122,7 +122,7 @@ describe('a daemon', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it.runIf(isRoot)('answers only its own user and root', async () => {
+  it.runIf(isRoot)('a daemon answers only its own user and root', async () => {
     const agent = await startAgent();
     chmodSync(agent.socketPath, 0o666);
     const script = `require('net').connect(${JSON.stringify(agent.socketPath)}).on('close', () => process.exit(0)).on('error', () => process.exit(3)); setTimeout(() => process.exit(9), 30_000)`;
@@ -142,7 +142,7 @@ describe('a daemon', () => {
   });
 });
 
-describe.runIf(isRoot)('without privileges', () => {
+describe.runIf(isRoot)('an agent without privileges', () => {
   it('everything works as the one user there is', async () => {
     const wrapper = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', '--inh-caps=-all'];
     const agent = await startAgent({ wrapper, args: [] });
@@ -172,7 +172,7 @@ describe.runIf(isRoot)('without privileges', () => {
 });
 
 describe('ports', () => {
-  it('are dialled on IPv4 and IPv6, half-closed, and refused where nothing listens', async () => {
+  it('ports are dialled on IPv4 and IPv6, half-closed, and refused where nothing listens', async () => {
     const agent = await startAgent();
     const session = await agent.connect();
     for (const host of ['127.0.0.1', '::1']) {
@@ -193,7 +193,7 @@ describe('ports', () => {
     await agent.stop();
   });
 
-  it('that inside listens gives connections out, with where they meant to go', async () => {
+  it('a port that listens inside passes connections out, with their destination', async () => {
     const agent = await startAgent();
     const session = await agent.connect();
     const listener = await session.listen('tcp:127.0.0.1:0');

@@ -44,7 +44,7 @@ async function plan({ files, composeFiles, env, profiles }: CorpusStack) {
 }
 
 describe('compose: the corpus of 50 honest stacks', () => {
-  it('has 50 stacks', () => {
+  it('the corpus has 50 stacks', () => {
     expect(CORPUS).toHaveLength(50);
   });
 

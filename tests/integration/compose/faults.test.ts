@@ -11,7 +11,7 @@ import { slowRepo } from './slow-repo.ts';
 
 const missing = whyNoComposeHost();
 
-describe.skipIf(missing !== null)('what can go wrong on a host of stacks', { timeout: 300_000 }, () => {
+describe.skipIf(missing !== null)('faults on a host of stacks', { timeout: 300_000 }, () => {
   let host: ComposeHost;
   let extension: ReturnType<typeof createComposeExtension>;
   let simple: SpecParts;
@@ -66,7 +66,7 @@ describe.skipIf(missing !== null)('what can go wrong on a host of stacks', { tim
     await gone(spec);
   });
 
-  it('fields that the compose of the host does not know: left out with a note, or refused before anything is sent', async () => {
+  it('fields unknown to the compose of the host are left out with a note, or refused before anything is sent', async () => {
     const service = (more: string) =>
       `services: {web: {image: ${host.engine.image}, init: true, command: [sleep, "9999"], ${more}}}`;
     const dropped = service('healthcheck: {test: ["CMD", "true"], start_interval: 1s}, container_name: mine');

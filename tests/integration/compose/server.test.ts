@@ -104,7 +104,7 @@ describe.skipIf(missing !== null)('profile.compose-e2e on a registered host', { 
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('establishes the stack, hands over where it is, and leaves nothing behind', async () => {
+  it('a stack on a registered host is established, reports its place, and leaves nothing behind', async () => {
     const upload = await client.uploads.path(repository);
     const request = {
       profile: 'profile.compose-e2e',

@@ -69,7 +69,7 @@ volumes: {data: {}, logs: {}}
     'www/sub/deep': 'x',
   });
 
-  it('runs a three-service stack without a network, in at most six round trips, and leaves nothing', async () => {
+  it('a three-service stack runs without a network, in at most six round trips, and leaves nothing', async () => {
     // Warm: the connection, the agent and the facts of the host are there.
     await teardown(
       await make({
@@ -131,7 +131,7 @@ volumes: {data: {}, logs: {}}
     expect(await host.engine.enter('ls', join(host.directory, 'stacks'))).toBe('');
   });
 
-  it('publishes by the engine where the network is open, on a free port even if the one asked for is taken', async () => {
+  it('an open stack is published by the engine, on a free port even if the requested one is taken', async () => {
     const one = await make({ inputs: repo(files()), recipe: ALLOW });
     const two = await make({ inputs: repo(files()), recipe: ALLOW });
     const ports = [one, two].map(({ ready }) => new URL(ready.reachability.endpoints[0]?.url ?? '').port);
@@ -145,7 +145,7 @@ volumes: {data: {}, logs: {}}
     await teardown(two);
   });
 
-  it('reports health as data, and waits for it only when asked', async () => {
+  it('a stack reports health as data, and waits for it only on request', async () => {
     const sick = `services: {web: {image: ${image}, command: [sleep, "999"], init: true, healthcheck: {test: ["CMD", "false"], interval: 1s, retries: 2}}}`;
     const made = await make({ recipe: { inputs: { compose: sick } } });
     expect(made.ready.reachability.services).toEqual([
@@ -203,7 +203,7 @@ volumes: {data: {}, logs: {}}
     expect(await host.engine.docker('ps', '-aq')).toBe('');
   });
 
-  it('builds from the tree under a name of its own, without a network', async () => {
+  it('a stack builds from the tree under a name of its own, without a network', async () => {
     const made = await make({
       inputs: repo({
         'compose.yaml':
@@ -218,7 +218,7 @@ volumes: {data: {}, logs: {}}
     expect(await host.engine.docker('image', 'ls', '-q', '--filter', 'reference=sandboxer-sbx*')).toBe('');
   });
 
-  it('keeps the stacks of two control planes apart, and touches nothing that is not ours', async () => {
+  it('stacks of two control planes stay apart, and foreign objects are left alone', async () => {
     await host.engine.docker(
       'run',
       '-d',
@@ -251,7 +251,7 @@ volumes: {data: {}, logs: {}}
     await host.engine.docker('rm', '-f', 'foreign');
   });
 
-  it('keeps volumes, tree and services as they were, and no secret; what is made from it is its own', async () => {
+  it('a stack keeps volumes, tree and services, and no secret; a copy has its own', async () => {
     const compose = `services:
   db: {image: ${image}, init: true, command: [sleep, "999"], volumes: ["data:/data", "/anonymous"]}
   web: {image: ${image}, init: true, command: [sleep, "999"], environment: [TOKEN], volumes: ["data:/shared", "./src:/src"]}
@@ -301,7 +301,7 @@ volumes: {data: {}}`;
     expect(await host.engine.docker('volume', 'ls', '-q')).toBe('');
   });
 
-  it('does not let a container lead a bind of another out of the tree by a link', async () => {
+  it('a container cannot lead a bind of another out of the tree by a link', async () => {
     const made = await make({
       inputs: repo({
         'compose.yaml': `services:
@@ -318,7 +318,7 @@ volumes: {data: {}}`;
     await teardown(made);
   });
 
-  it('delivers secrets by file and by environment, and writes them to no disk', async () => {
+  it('a stack gets secrets by file and by environment, and they are on no disk', async () => {
     const value = `s3cret-${Date.now()}`;
     const made = await make({
       secrets: [

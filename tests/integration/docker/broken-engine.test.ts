@@ -145,7 +145,7 @@ describe.skipIf(whyNot !== null)(
       }
     });
 
-    it('what it lists beyond what is ours is not believed', async () => {
+    it('containers that a broken engine lists beyond ours are not believed', async () => {
       const labels = { 'io.sandboxer.owner': world.owner };
       const names = ['/sbx.docker-tests.a', '/sbx.other.u.a', '/../../etc', '/sbx.docker-tests.u.a_zz', '/x'];
       const body = names.map((name) => ({ Id: 'i', Names: [name], Created: 1, Labels: labels }));

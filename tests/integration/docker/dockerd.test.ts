@@ -18,7 +18,7 @@ async function pageAt(url: string): Promise<string> {
 }
 
 describe.skipIf(whyNot !== null)(`a docker engine of our own${whyNot ? ` (${whyNot})` : ''}`, () => {
-  it('runs beside another one and leaves nothing behind', async () => {
+  it('a private docker engine runs beside another one and leaves nothing behind', async () => {
     const [one, two] = await Promise.all([startDockerd(), startDockerd({ link: true })]);
     engines.push(one, two);
     expect(await one.docker('run', '--rm', one.image, 'id', '-u')).toBe('0');
@@ -41,7 +41,7 @@ describe.skipIf(whyNot !== null)(`a docker engine of our own${whyNot ? ` (${whyN
     }
   });
 
-  it('keeps containers over a restart with live-restore', async () => {
+  it('a private docker engine keeps containers over a restart with live-restore', async () => {
     const engine = await startDockerd({ config: { 'live-restore': true } });
     engines.push(engine);
     const id = await engine.docker('run', '-d', engine.image, 'sleep', '1000');

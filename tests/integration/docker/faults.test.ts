@@ -231,7 +231,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     expect(await world.engine.docker('ps', '-q', '--no-trunc')).toBe(foreign);
   });
 
-  it('snapshots leave no image behind', async () => {
+  it('snapshots of ext.docker leave no image behind', async () => {
     const world = await share();
     const source = await world.establish();
     await output(source.session, 'echo one > file');

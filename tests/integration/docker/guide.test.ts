@@ -30,7 +30,7 @@ it('every configuration in the guide is one', () => {
 });
 
 describe.skipIf(whyNot !== null)(`the guide to Docker${whyNot ? ` (${whyNot})` : ''}`, () => {
-  it('does what it says', async () => {
+  it('the guide to Docker works as written', async () => {
     const engine = await startDockerd();
     const dir = temporaryDir();
     const path = join(dir, 'config.yaml');

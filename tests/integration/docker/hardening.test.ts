@@ -20,7 +20,7 @@ describe.skipIf(whyNot !== null)(
     });
     afterAll(async () => world?.close());
 
-    it('has no network, no capability, no way to more, and runs as nobody special', async () => {
+    it('a sandbox of ext.docker has no network, no capability, no way to more, and an unprivileged user', async () => {
       const living = await world.establish();
       const { Config, HostConfig, Mounts } = (await world.inspect(living)) as unknown as Inspected;
       expect(HostConfig).toMatchObject({
@@ -55,7 +55,7 @@ describe.skipIf(whyNot !== null)(
       await world.end(living);
     });
 
-    it('tells what is in force, as the kernel inside has it', async () => {
+    it('the isolation report of ext.docker shows the limits in force, as the kernel inside has them', async () => {
       const resources = { cpu: 0.5, memory_mb: 64, pids: 50, disk_mb: null, open_files: 256, gpu: null };
       const living = await world.establish({ resources, inputs: { read_only_root: true } });
       const facts = await world.extension.inspectIsolation(living.handle, world.context);
@@ -80,7 +80,7 @@ describe.skipIf(whyNot !== null)(
       await world.end(living);
     });
 
-    it('has a read-only root where it is asked for', async () => {
+    it('a sandbox of ext.docker has a read-only root on request', async () => {
       const living = await world.establish({ inputs: { read_only_root: true } });
       expect(await output(living.session, 'touch /home/sandbox/x')).toMatch(/Read-only/);
       expect(
@@ -93,7 +93,7 @@ describe.skipIf(whyNot !== null)(
       await world.end(living);
     });
 
-    it('keeps secrets out of what the engine knows', async () => {
+    it('secrets of a sandbox of ext.docker stay out of the engine’s records', async () => {
       const value = 'hidden-value-of-a-secret';
       const secrets = [
         { name: 'TOKEN', delivery: 'env' as const, value },
@@ -116,7 +116,7 @@ describe.skipIf(whyNot !== null)(
       await world.end(living);
     });
 
-    it('runs as the image’s own user, unless that is root', async () => {
+    it('a sandbox of ext.docker runs as the image’s own user, unless that is root', async () => {
       await world.engine.importImage('test/users:1');
       const build = async (tag: string, user: string) => {
         await world.engine.docker('create', '--name', tag, 'test/users:1', 'true');

@@ -45,7 +45,7 @@ describe.skipIf(whyNot !== null)(
       }
     }
 
-    it('offers the one that gives another kernel, by that runtime', async () => {
+    it('the level with its own kernel is offered, by the runtime that gives it', async () => {
       const { capabilities } = world.extension.header;
       expect(capabilities.isolation).toEqual(['container', 'gvisor']);
       expect(await world.engine.docker('ps', '--all', '--quiet')).toBe('');
@@ -64,7 +64,7 @@ describe.skipIf(whyNot !== null)(
       await world.end(living);
     });
 
-    it('refuses the level whose runtime is only called so, and says why', async () => {
+    it('a level whose runtime has only the right name is refused, with the reason', async () => {
       expect(world.extension.header.remedies?.microvm).toContain('it shares the kernel');
       const refused = world.extension.provision(world.spec({ isolation: 'microvm' }), world.context);
       await expect(refused).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe.skipIf(whyNot !== null)(
       expect(found.microvm).toEqual({ ok: false, fix: expect.stringContaining('/dev/kvm') });
     });
 
-    it('offers nothing of what does not start or is not there', async () => {
+    it('a level whose runtime does not start or is missing is not offered', async () => {
       const { offered, lacking } = await tried('kata-fc');
       expect([...offered]).toEqual([]);
       expect(lacking.get('microvm')?.reason).toContain('kata-fc cannot be used: The engine says');

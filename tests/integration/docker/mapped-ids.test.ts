@@ -22,7 +22,7 @@ function giveRanges(engine: Dockerd): readonly string[] {
 }
 
 describe.skipIf(whyNot !== null)(`an engine that maps ids${whyNot ? ` (${whyNot})` : ''}`, () => {
-  it('runs sandboxes as ids that exist nowhere else', async () => {
+  it('an engine that maps ids runs sandboxes as ids that exist nowhere else', async () => {
     const config = { 'userns-remap': 'nobody:nogroup' };
     const world = await DockerWorld.start({}, { config, arguments: giveRanges });
     try {

@@ -34,7 +34,7 @@ describe.skipIf(whyNot !== null)(
     });
     afterAll(() => world.close());
 
-    it('is given disk_mb, and keeps to it', async () => {
+    it('an engine on btrfs applies disk_mb', async () => {
       expect(world.extension.header.capabilities.resources).toContain('disk_mb');
       const limits = { cpu: null, memory_mb: null, pids: null, open_files: null, gpu: null };
       const living = await world.establish({ resources: { ...limits, disk_mb: 48 } });

@@ -66,7 +66,7 @@ describe.skipIf(whyNot !== null)(
       await engine.importImage(engine.image);
     }
 
-    it('is told to everybody who waits for it, in few events, before they are ready', async () => {
+    it('a slow pull reports its progress to all its waiters, in few events, before they are ready', async () => {
       const two = await Promise.all(
         ['first', 'second'].map((id) => client.sandboxes.create({ id, profile: PROFILE.id, image })),
       );
@@ -98,7 +98,7 @@ describe.skipIf(whyNot !== null)(
       for (const { sandbox_id } of [...two, third]) await client.sandboxes.destroy(sandbox_id);
     });
 
-    it('is seen by whoever waits at a terminal, and leaves nothing there', async () => {
+    it('a slow pull is shown in a terminal, and leaves nothing there', async () => {
       await forget();
       const { PATH = '' } = process.env;
       const words = ['create', '--profile', PROFILE.id, '--image', image, '--id', 'seen'];

@@ -54,14 +54,14 @@ describe.skipIf(whyNot !== null)(
       return error;
     }
 
-    it('asks no registry for what is not on the list', async () => {
+    it('an image pull contacts no registry for an image that is not on the list', async () => {
       const world = await worldWith({ allow: ['*'] });
       expect((await refusal(world, `${host}/team/tool:1`)).code).toBe('SBX_UNSUPPORTED');
       expect(registry.asked).toEqual([]);
       await world.extension.close();
     });
 
-    it('tells a wrong login and a missing image apart', async () => {
+    it('an image pull tells a wrong login and a missing image apart', async () => {
       const without = await worldWith({ logins: {} });
       expect((await refusal(without, `${host}/team/tool:1`)).code).toBe('SBX_IMAGE_UNAVAILABLE');
       await without.extension.close();
@@ -70,7 +70,7 @@ describe.skipIf(whyNot !== null)(
       await world.extension.close();
     });
 
-    it('takes nothing but what was named from a registry that sends something else', async () => {
+    it('an image pull takes only the named digest from a registry that sends something else', async () => {
       const world = await worldWith({});
       registry.lies = true;
       const { code, detail } = await refusal(world, `${host}/team/tool@${registry.digest}`);
@@ -83,7 +83,7 @@ describe.skipIf(whyNot !== null)(
       await world.extension.close();
     });
 
-    it('wants the content named where that is the policy', async () => {
+    it('an image pull requires a digest where the policy says so', async () => {
       const world = await worldWith({ requireDigest: true });
       expect((await refusal(world, `${host}/team/tool:1`)).remedy).toContain('sha256');
       const wrong = `${host}/team/tool@sha256:${'0'.repeat(64)}`;
@@ -91,7 +91,7 @@ describe.skipIf(whyNot !== null)(
       await world.extension.close();
     });
 
-    it('pulls once, by login and digest, tells how far it is and says the password to nobody', async () => {
+    it('an image is pulled once, by login and digest, with progress, and without the password in any message', async () => {
       const world = await worldWith({ requireDigest: true });
       const said: unknown[] = [];
       const note = (fields: object, message: string) => void said.push({ ...fields, message });
@@ -111,7 +111,7 @@ describe.skipIf(whyNot !== null)(
       await world.extension.close();
     });
 
-    it('asks nobody where nothing is to be pulled, and each time where that is the policy', async () => {
+    it('an image pull contacts no registry where the policy is never, and always where it is always', async () => {
       const image = `${host}/team/tool:1`;
       const never = await worldWith({ pull: 'never' });
       const before = registry.asked.length;

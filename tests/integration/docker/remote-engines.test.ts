@@ -30,7 +30,7 @@ describe.skipIf(whyNot !== null)(
     });
     afterAll(async () => tls?.engine.close());
 
-    it('is used with a certificate that it knows, and with no other', async () => {
+    it('an engine behind TLS is used with a known certificate, and with no other', async () => {
       const { engine, url } = tls;
       expect(await probe(engine, { url, tls: tls.tls })).toMatchObject({ status: 'healthy' });
       const refused = await probe(engine, { url, tls: tls.strange });
@@ -60,7 +60,7 @@ describe.skipIf(whyNot !== null)(
     const url = () => `ssh://${sshd.user}@${sshd.address}:${sshd.port}${engine.socket}`;
     const ssh = () => ({ hostKeys: [sshd.hostKey], identityFile: sshd.identityFile });
 
-    it('is reached by a key that is pinned, or that the operator has accepted, and by no other', async () => {
+    it('an engine over ssh is reached by a key that is pinned, or that the operator has accepted, and by no other', async () => {
       const strange = { ...ssh(), hostKeys: [`${sshd.hostKey.split(' ')[0]} AAAAC3NzaC1lZDI1NTE5AAAAIA==`] };
       const refused = await probe(engine, { url: url(), ssh: strange });
       expect(refused.status).not.toBe('healthy');

@@ -72,7 +72,7 @@ describe.skipIf(whyNot !== null)(
       expect(await containers()).toEqual([]);
     });
 
-    it('what stopped with the engine is paused, and resumed with its secrets as they are now', async () => {
+    it('a sandbox that stopped with the engine is paused, and resumed with its current secrets', async () => {
       const { sandboxes } = world.client;
       const keep = (value: string) => writeFileSync(join(vault, 'TOKEN'), value, { mode: 0o600 });
       keep('first');

@@ -31,7 +31,7 @@ describe.skipIf(whyNot !== null)('setup on ext.local and ext.docker', { timeout:
     await engine?.close();
   });
 
-  it.each([BOTH, BOTH.toReversed()])('fails on %s: %s is not tried', async (first, second) => {
+  it.each([BOTH, BOTH.toReversed()])('setup fails on %s: %s is not tried', async (first, second) => {
     const { sandboxes, routes } = world.client;
     const request = { profile: 'profile.fails', route: { order: [first, second] } };
     const { candidates } = await routes.resolve(request);

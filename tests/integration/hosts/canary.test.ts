@@ -77,7 +77,7 @@ describe.skipIf(missing !== null)('canaries', () => {
     expect(canaries).toMatchObject([{ extension: 'ext.ssh', status: 'healthy', failures: 0 }]);
   });
 
-  it('are nobody’s: no sandbox, no event, no money, nothing left', async () => {
+  it('canaries belong to no workspace: no sandbox, no event, no money, nothing left', async () => {
     const { control } = server;
     const seen = await control.store.read('t', async (tx) => ({
       sandboxes: (await tx.sandboxes.list({ workspaceId: null, limit: 10 })).items,
@@ -90,7 +90,7 @@ describe.skipIf(missing !== null)('canaries', () => {
     expect((await client.stale.inspect()).items).toEqual([]);
   });
 
-  it('are in /metrics with the figures of their hosts', async () => {
+  it('canaries are in /metrics with the figures of their hosts', async () => {
     await client.hosts.probe('h1');
     await client.hosts.probe('local');
     const text = await metrics();
@@ -109,7 +109,7 @@ describe.skipIf(missing !== null)('canaries', () => {
     expect(text).toMatch(/^sandboxer_canary_ready_seconds\{host="h1",extension="ext.ssh"\} /m);
   });
 
-  it('that fail several times take their backend on that host out, and bring it back', async () => {
+  it('canaries that fail several times exclude their backend on that host, and readmit it', async () => {
     const health = async () => (await client.hosts.get('h1')).health;
     await sshd.kill();
     for (const failures of [1, 2, 3]) {

@@ -73,7 +73,7 @@ describe.skipIf(missing !== null)('hosts', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('are probed and told of', async () => {
+  it('hosts are probed and reported', async () => {
     expect((await client.hosts.probe('h1')).health).toMatchObject({ status: 'healthy', failures: 0 });
     const seen = await client.hosts.telemetry('h1');
     expect(seen).toMatchObject({ host: 'h1', machine: machine(), sandboxes: 0 });
@@ -82,7 +82,7 @@ describe.skipIf(missing !== null)('hosts', () => {
     expect((await client.hosts.samples('h1')).items.length).toBeGreaterThan(0);
   });
 
-  it('of production are refused, by name and otherwise', async () => {
+  it('hosts of production are refused, by name and otherwise', async () => {
     await expect(created('prod')).rejects.toMatchObject({ code: 'SBX_NO_ROUTE' });
     await expect(created('prod')).rejects.toThrow(/production host/);
     const tried = await client.hosts.canary('prod').catch((error) => error);
@@ -105,7 +105,7 @@ describe.skipIf(missing !== null)('hosts', () => {
     expect(readdirSync(home(sshd[0] as SshServer))).toEqual([]);
   });
 
-  it('that drain get nothing new; teardown touches nothing that is not ours', async () => {
+  it('a draining host gets no new sandboxes; teardown touches no object of another owner', async () => {
     const sandbox = await created('h2', 'kept');
     await client.hosts.drain('h2');
     await expect(created('h2')).rejects.toThrow(/draining/);
@@ -118,7 +118,7 @@ describe.skipIf(missing !== null)('hosts', () => {
     await client.hosts.undrain('h2');
   });
 
-  it('that are lost fail what runs there, with a typed error, and are torn down when they are back', async () => {
+  it('lost hosts fail their sandboxes with a typed error, and remove them when they are back', async () => {
     const [first] = sshd as [SshServer];
     const sandbox = await created('h1');
     await first.kill();
@@ -136,7 +136,7 @@ describe.skipIf(missing !== null)('hosts', () => {
     await client.sandboxes.destroy('unaffected', { wait: 'destroyed' });
   });
 
-  it('are logged in to by certificates of ops-warden, renewed before they expire', async () => {
+  it('hosts are logged in to by certificates of ops-warden, renewed before they expire', async () => {
     const [at] = sshd as [SshServer];
     const script = join(at.directory, 'sign.sh');
     const ca = join(at.directory, 'user_ca');

@@ -61,7 +61,7 @@ describe('placement', () => {
     await client.hosts.remove('far');
   });
 
-  it('spreads a burst over the hosts, fills them, refuses the rest, and tells why', async () => {
+  it('placement spreads a burst over the hosts, fills them, refuses the rest, and gives the reasons', async () => {
     const burst = await Promise.allSettled(
       Array.from({ length: 66 }, () => client.sandboxes.create({ profile: PROFILE.id }, { wait: 'ready' })),
     );

@@ -25,7 +25,7 @@ import { repo } from '../compose/compose-world.ts';
 const missing = whyNoComposeHost();
 const FOREIGN = 'another-installation';
 
-describe.skipIf(missing !== null)('what is stale on a host', { timeout: 300_000 }, () => {
+describe.skipIf(missing !== null)('stale objects on a host', { timeout: 300_000 }, () => {
   const directory = mkdtempSync(join(tmpdir(), 'sandboxer-stale-'));
   let host: ComposeHost;
   let server: RunningServer;
@@ -120,7 +120,7 @@ describe.skipIf(missing !== null)('what is stale on a host', { timeout: 300_000 
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('is told apart with evidence and age, and only what is ours is removed', async () => {
+  it('stale objects are listed with evidence and age, and only ours are removed', async () => {
     const { docker, compose, ssh } = extensions;
     const { engine } = host;
     // Nobody's, of another tool's, and with labels that only look like ours.
@@ -234,7 +234,7 @@ describe.skipIf(missing !== null)('what is stale on a host', { timeout: 300_000 
     }
   });
 
-  it('snapshots that no record answers for are removed, and nobody else’s', async () => {
+  it('snapshots without a record are removed, and those of other owners are not', async () => {
     const { docker, compose } = extensions;
     const kept: string[] = [];
     for (const on of [docker, compose]) {

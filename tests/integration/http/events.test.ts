@@ -101,7 +101,7 @@ test('pages: in order, from a number on, by sandbox and type', async () => {
 });
 
 describe('live', () => {
-  test('events come as they are committed, only the wanted ones', async () => {
+  test('live events come as they are committed, only the wanted ones', async () => {
     const all = await follow('/v1/events');
     const typed = await follow('/v1/events?type=sandbox.ready');
     const id = await f.create();

@@ -92,7 +92,7 @@ describe('formats', () => {
     expect(JSON.parse(String(frames.at(-1)?.payload))).toMatchObject({ type: 'exit', exit: { code: 7 } });
   });
 
-  test('what cannot be produced is refused', async () => {
+  test('a format that cannot be produced is refused', async () => {
     expect((await exec({ command: 'true' }, 'image/png')).json.code).toBe('SBX_NOT_ACCEPTABLE');
   });
 
@@ -271,7 +271,7 @@ describe('interactive', () => {
     await until(async () => !(await running('77.5')), 'it is gone');
   });
 
-  test('what is wrong is told in a frame and in the close code', async () => {
+  test('an error in an interactive exec is sent in a frame and in the close code', async () => {
     for (const message of ['{', '{"command":[]}', '{"command":["true"],"unknown":1}']) {
       const { webSocket, frames, closed, opened } = connect(`/v1/sandboxes/${id}/exec`);
       await opened;
@@ -355,7 +355,7 @@ c.sendall(b"|%d"%total); c.close()`;
   });
 });
 
-test('answers of a stopped server are not left hanging', async () => {
+test('a stopped server ends its open answers', async () => {
   const other = await startLiveFixture();
   const sandbox = await other.create();
   const outgoing = send(other.target, 'POST', `/v1/sandboxes/${sandbox}/exec`, {

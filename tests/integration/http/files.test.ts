@@ -38,7 +38,7 @@ test('every byte comes back', async () => {
   ]);
 });
 
-test('ranges', async () => {
+test('ranges of a file', async () => {
   await f.call('PUT', at('r'), { body: '0123456789' });
   const range = (value: string) => f.call('GET', at('r'), { headers: { range: value } });
   const some = await range('bytes=2-4');
@@ -74,7 +74,7 @@ test('list, stat, mkdir, move, remove', async () => {
   expect((await f.call('DELETE', `${at('tree')}&recursive=true`)).status).toBe(204);
 });
 
-test('paths that cannot be used', async () => {
+test('paths that cannot be used are refused', async () => {
   expect((await f.call('GET', `${url}?path=`)).json).toMatchObject({ status: 400, field: 'path' });
   expect((await f.call('GET', url)).json).toMatchObject({ status: 400, field: 'path' });
   expect((await f.call('GET', `${url}?path=a%00b`)).status).toBe(400);
@@ -88,7 +88,7 @@ test('paths that cannot be used', async () => {
   expect((await f.call('GET', at('x'))).text).toBe('first');
 });
 
-test('trees go in and out as tar', async () => {
+test('trees are uploaded and downloaded as tar', async () => {
   await f.call('PUT', at('src/a.txt'), { body: 'A' });
   await f.call('PUT', at('src/deep/b.bin'), { body: Buffer.from([0, 255]) });
   const tar = await f.call('GET', `${url}/tree?path=src`);
@@ -105,7 +105,7 @@ test('trees go in and out as tar', async () => {
   expect(wrong.json).toMatchObject({ status: 415, code: 'SBX_UNSUPPORTED_MEDIA' });
 });
 
-test.each(['application/x-ndjson', 'text/event-stream'])('changes are told as %s', async (accept) => {
+test.each(['application/x-ndjson', 'text/event-stream'])('changes are reported as %s', async (accept) => {
   const directory = `w-${accept.length}`;
   await f.call('POST', `${url}/mkdir`, { json: { path: directory } });
   const outgoing = send(f.target, 'GET', `${url}/watch?path=${directory}`, { headers: { accept } });
@@ -127,7 +127,7 @@ test.each(['application/x-ndjson', 'text/event-stream'])('changes are told as %s
 });
 
 describe('uploads are bounded', () => {
-  test('by size, declared or not', async () => {
+  test('uploads are bounded by size, declared or not', async () => {
     const declared = await f
       .call('PUT', at('big'), { body: Buffer.alloc(20_000_001) })
       .catch((error) => error);
@@ -143,7 +143,7 @@ describe('uploads are bounded', () => {
     expect((await f.call('GET', at('big'))).json.code).toBe('SBX_PATH_NOT_FOUND');
   });
 
-  test('by silence', async () => {
+  test('uploads are bounded by silence', async () => {
     const socket = connect(f.target.socketPath as string);
     socket.write(`PUT ${at('slow')} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nabc`);
     const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -152,7 +152,7 @@ describe('uploads are bounded', () => {
     expect((await f.call('GET', at('slow'))).json.code).toBe('SBX_PATH_NOT_FOUND');
   });
 
-  test('and an upload that breaks off leaves nothing', async () => {
+  test('an upload that breaks off leaves nothing', async () => {
     const outgoing = request({
       ...f.target,
       method: 'PUT',

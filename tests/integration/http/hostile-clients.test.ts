@@ -115,7 +115,7 @@ describe('frames', () => {
     ['a frame longer than its message', Buffer.from([0, 0xff, 0xff, 0xff, 0xff])],
     ['an unknown type', Buffer.from([99, 0, 0, 0, 0])],
     ['a size that is none', Buffer.concat([Buffer.from([0x12, 0, 0, 0, 3]), Buffer.from('{}}')])],
-  ])('of our own with %s are refused', async (_name, bytes) => {
+  ])('a WebSocket frame of our own with %s is refused', async (_name, bytes) => {
     const client = raw(upgrade('exec'));
     await arrives(client, '101');
     client.socket.write(frame(1, SLEEP));
@@ -153,7 +153,7 @@ describe('a client that hangs up', () => {
     ['a tunnel', () => upgrade(`ports/${inside.port}/connect`)],
   ];
 
-  test.each(REQUESTS)('at any byte of %s', async (_name, request) => {
+  test.each(REQUESTS)('a client may hang up at any byte of %s', async (_name, request) => {
     const bytes = request();
     for (let end = 1; end < bytes.length; end += 17) {
       const client = raw(bytes.slice(0, end));
@@ -162,12 +162,15 @@ describe('a client that hangs up', () => {
     }
   });
 
-  test.each(REQUESTS)('as soon as %s is asked for, or a little later', async (_name, request) => {
-    for (let turns = 0; turns < 12; turns += 1) {
-      const client = raw(request());
-      for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-      client.socket.destroy();
-      await client.closed;
-    }
-  });
+  test.each(REQUESTS)(
+    'a client may hang up as soon as %s is asked for, or a little later',
+    async (_name, request) => {
+      for (let turns = 0; turns < 12; turns += 1) {
+        const client = raw(request());
+        for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        client.socket.destroy();
+        await client.closed;
+      }
+    },
+  );
 });

@@ -24,7 +24,7 @@ const create = (body: string, headers: Record<string, string> = JSON_TYPE) =>
   refused('POST', '/v1/sandboxes', { body, headers });
 
 describe('errors', () => {
-  test('paths and methods', async () => {
+  test('errors of paths and methods', async () => {
     expect(await refused('GET', '/v1/nothing')).toMatchObject({ status: 404, code: 'SBX_NOT_FOUND' });
     expect(await refused('GET', '/v1/sandboxes/')).toMatchObject({ status: 400, field: 'id' });
     expect(await refused('GET', '/v1/sandboxes/sbx_none')).toMatchObject({ status: 404 });
@@ -37,7 +37,7 @@ describe('errors', () => {
     expect(wrong.headers.allow).toBe('GET, HEAD, DELETE');
   });
 
-  test('queries', async () => {
+  test('errors of queries', async () => {
     const list = (query: string) => refused('GET', `/v1/sandboxes?${query}`);
     expect(await list('unknown=1')).toMatchObject({ status: 400, field: 'unknown' });
     expect(await list('limit=1&limit=2')).toMatchObject({ field: 'limit' });
@@ -55,7 +55,7 @@ describe('errors', () => {
     expect(await refused('POST', '/v1/sandboxes?timeout=soon')).toMatchObject({ field: 'timeout' });
   });
 
-  test('bodies', async () => {
+  test('errors of bodies', async () => {
     expect(await create('{')).toMatchObject({ status: 400, code: 'SBX_INVALID_REQUEST' });
     expect(await create('[]')).toMatchObject({ status: 400 });
     expect(await create('"text"')).toMatchObject({ status: 400 });
@@ -130,7 +130,7 @@ describe('headers', () => {
   });
 });
 
-test('on TCP nothing happens without a key', async () => {
+test('a request on TCP without a key changes nothing', async () => {
   const app = await createHttpServer(f.options);
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as { port: number };
@@ -207,7 +207,7 @@ describe('slow clients', () => {
   });
 });
 
-test('not ready, and stopping', async () => {
+test('readiness: not ready, and stopping', async () => {
   let ready = false;
   const app = await createHttpServer({ ...f.options, isReady: () => ready });
   const socketPath = `${f.target.socketPath}-3`;

@@ -15,7 +15,7 @@ const post = (path: string, json?: unknown, headers?: Record<string, string>) =>
   f.call('POST', path, { ...(json === undefined ? {} : { json }), ...(headers ? { headers } : {}) });
 
 describe('create', () => {
-  test('waits until it is ready and says where it is', async () => {
+  test('create waits until the sandbox is ready and returns its place', async () => {
     const created = await post('/v1/sandboxes', { profile, labels: { team: 'a' } });
     expect(created.status).toBe(201);
     const sandbox = Sandbox.parse(created.json);
@@ -26,7 +26,7 @@ describe('create', () => {
     expect(sandbox.reachability?.exec_url).toBe(sandbox.links.exec);
   });
 
-  test('answers 202 at once when nobody wants to wait', async () => {
+  test('create answers 202 at once when wait is none', async () => {
     const created = await post('/v1/sandboxes?wait=none', { profile });
     expect(created.status).toBe(202);
     const waited = await f.call('GET', `/v1/sandboxes/${created.json.sandbox_id}/wait?for=ready&timeout=10s`);

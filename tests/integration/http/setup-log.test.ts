@@ -25,7 +25,7 @@ async function setupOf(id: string) {
   return SetupLog.parse(json).items;
 }
 
-test('what setup wrote is kept, command by command, without the secrets that it saw', async () => {
+test('setup output is kept, command by command, without the secrets that it saw', async () => {
   const run = ['echo one; echo "to stderr" >&2', 'echo "token: $TOKEN"', 'true'];
   const secret_refs = [{ name: 'TOKEN', provider: 'env', delivery: 'env' }];
   const id = await f.create(await pushed('set-up', { run, secret_refs }));
@@ -44,7 +44,7 @@ test('what setup wrote is kept, command by command, without the secrets that it 
   expect(await setupOf(id)).toHaveLength(6);
 });
 
-test('of a sandbox that failed in setup, too, and its error tells no secret', async () => {
+test('setup output of a failed sandbox is kept, too, and its error shows no secret', async () => {
   const run = ['echo getting ready', 'echo "$TOKEN is wrong" >&2; exit 7', 'echo never'];
   const secret_refs = [{ name: 'TOKEN', provider: 'env', delivery: 'env' }];
   const profile = await pushed('breaks', { run, secret_refs });

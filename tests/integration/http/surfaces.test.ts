@@ -16,7 +16,7 @@ describe('POST /v1/profiles?validate=true', () => {
   const check = (json: unknown) => server.call('POST', '/v1/profiles?validate=true', { json });
   const mine = { ...MEMORY_PROFILE, id: 'profile.stub-mine' };
 
-  test('says what a push would come to, and stores nothing', async () => {
+  test('a validated profile reports the effect of a push, and is not stored', async () => {
     const { status, json } = await check(mine);
     expect(status).toBe(200);
     expect(json).toMatchObject({ valid: true, published: false, available: true, unavailable_reason: null });
@@ -26,7 +26,7 @@ describe('POST /v1/profiles?validate=true', () => {
     expect(events.text).not.toContain(mine.id);
   });
 
-  test('tells of one that is published, of a clash, and of a backend that is not there', async () => {
+  test('a validated profile reports a published version, a clash, and a missing backend', async () => {
     expect((await check(MEMORY_PROFILE)).json).toMatchObject({ published: true });
     const other = await check({ ...MEMORY_PROFILE, ttl: { default: '2h', max: '2h' } });
     expect(other.json).toMatchObject({ status: 409, code: 'SBX_PROFILE_IMMUTABLE', field: 'version' });
@@ -35,7 +35,7 @@ describe('POST /v1/profiles?validate=true', () => {
     expect(nowhere.json.unavailable_reason).toContain('ext.e2b');
   });
 
-  test('names every fault', async () => {
+  test('a validated profile names every fault', async () => {
     const { json } = await check({ ...mine, isolation: { level: 'contaner' }, tll: '1h' });
     expect(json).toMatchObject({ status: 422, code: 'SBX_PROFILE_INVALID' });
     expect(json.issues).toEqual([
@@ -46,7 +46,7 @@ describe('POST /v1/profiles?validate=true', () => {
 });
 
 describe('GET /docs', () => {
-  test('is a page that needs nothing from elsewhere, and may run nothing else', async () => {
+  test('GET /docs returns a page that needs nothing from elsewhere, and may run nothing else', async () => {
     const { status, headers, text } = await server.call('GET', '/docs');
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
@@ -65,7 +65,7 @@ describe('GET /docs', () => {
 });
 
 describe('GET /v1/events', () => {
-  test('is read newest first, page by page', async () => {
+  test('GET /v1/events is read newest first, page by page', async () => {
     const all = await server.call('GET', '/v1/events?limit=1000');
     const seqs = (json: { items: { data: { seq: number } }[] }) => json.items.map(({ data }) => data.seq);
     const first = await server.call('GET', '/v1/events?order=desc&limit=1');
@@ -79,7 +79,7 @@ describe('GET /v1/events', () => {
 });
 
 describe('a workspace that is deleted', () => {
-  test('gets no sandbox any more, also from somebody who was let in before', async () => {
+  test('a deleted workspace gets no sandbox any more, also from a caller admitted before', async () => {
     const { control } = server.running;
     await server.expect(201, 'POST', '/v1/workspaces', {
       json: { workspace_id: 'w-gone', org_id: 'default', name: 'Gone' },

@@ -65,7 +65,7 @@ describe('setup', () => {
   });
   afterAll(() => f.close());
 
-  it('instructions of profile and request: can be read back and reach the bootstrap of the backend', async () => {
+  it('instructions of profile and request can be read back and reach the bootstrap of the backend', async () => {
     const setup_metadata = { instructions: 'Then make test.', instructions_ref: 'docs/setup.md@main' };
     const json = { profile: 'profile.stub-told', id: 'told', setup_metadata };
     const made = await f.call('POST', '/v1/sandboxes', { json });

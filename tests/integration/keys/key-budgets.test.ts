@@ -59,7 +59,7 @@ afterAll(async () => {
 });
 
 describe('the budget of a key', () => {
-  it('follows every rotation, by the key itself and by an administrator, and a rotation of the rotated', async () => {
+  it('the budget of a key follows every rotation, by the key, by an administrator, and of a rotated key', async () => {
     const key = await make();
     await budget({ value: key.key_id });
     expect(await create(key)).toBe(402);
@@ -77,7 +77,7 @@ describe('the budget of a key', () => {
     expect([await create(key), await create(third)]).toEqual([402, 402]);
   });
 
-  it('counts what the key makes, at every depth, also after a rotation of the maker', async () => {
+  it('the budget of a key counts what the key makes, at every depth, also after a rotation of the maker', async () => {
     const key = await make();
     await budget({ value: key.key_id });
     const made = await make({}, key.secret);
@@ -86,7 +86,7 @@ describe('the budget of a key', () => {
     expect([await create(made), await create(below)]).toEqual([402, 402]);
   });
 
-  it('of each key is one for the key, its successors and what they make', async () => {
+  it('a budget of each key is shared by the key, its successors and the keys they make', async () => {
     const probe = await budget({ value: null });
     const json = { profile: 'profile.stub-metered' };
     const { secret } = await make();
@@ -103,7 +103,7 @@ describe('the budget of a key', () => {
     await must(204, 'DELETE', `/v1/budgets/${budget_id}`);
   });
 
-  it('is not left by rotating another key', async () => {
+  it('the budget of a key is not left by rotating another key', async () => {
     const key = await make();
     const other = await make();
     const { budget_id } = await budget({ value: key.key_id });
@@ -112,7 +112,7 @@ describe('the budget of a key', () => {
     await must(204, 'DELETE', `/v1/budgets/${budget_id}`);
   });
 
-  it('of an actor is not left by making a key of another actor', async () => {
+  it('a budget of an actor is not left by making a key of another actor', async () => {
     const key = await make();
     const { budget_id } = await budget({ scope: 'actor', value: 'agt' });
     const made = await call('POST', '/v1/keys', { name: 'm', actor: 'atm' }, key.secret);

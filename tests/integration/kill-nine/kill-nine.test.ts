@@ -85,7 +85,7 @@ async function until(what: string, seconds: number, done: () => Promise<boolean>
   }
 }
 
-it(`loses and leaks nothing over ${KILLS} kills (SEED=${SEED})`, async () => {
+it(`the server loses and leaks nothing over ${KILLS} kills (SEED=${SEED})`, async () => {
   const client = new UnixClient(server.socketPath, LANES + 2);
   await client.expect(200, 'POST', '/v1/credits/grants', { amount_micro_usd: GRANTED, reference: 'test' });
   const acknowledged: Acknowledged = { created: new Map(), destroyed: new Set() };

@@ -46,7 +46,7 @@ const quoted = (script: string) => `perl -e '${script}'`;
 afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`a capture of writers${reason === null ? '' : ` (${reason})`}`, () => {
-  it('is of one moment, as a snapshot and as a fork, and they go on', async () => {
+  it('a capture of writers is of one moment, as a snapshot and as a fork, and they go on', async () => {
     const { sandbox_id: id } = await client.sandboxes.create({ profile: 'profile.agent-dev' });
     await server.inside(id, BALLAST);
     await client.background(id, { command: ['/bin/sh', '-c', quoted(WRITER)] });

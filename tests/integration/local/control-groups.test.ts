@@ -60,7 +60,7 @@ describe.skipIf(reason !== null)(`control groups${reason === null ? '' : ` (${re
 
 describe.skipIf(reason !== null)('a spawner that was started where there were no control groups', () => {
   it(
-    'is replaced by one that holds limits, and what runs goes on',
+    'a spawner started without control groups is replaced by one that holds limits, and its sandboxes go on',
     async () => {
       const poor = new LocalWorld({ cgroups: false });
       const unlimited = await poor.establish();

@@ -24,7 +24,7 @@ python3 -c 'import os; print(os.getxattr("d/13", "user.note"), os.getxattr("d/e"
 describe.skipIf(reason !== null)(`files of a busy sandbox${reason === null ? '' : ` (${reason})`}`, () => {
   afterAll(() => world.close(), 60_000);
 
-  it('are the same in its fork: links, holes, owners, modes, times, attributes, names', async () => {
+  it('files of a busy sandbox are the same in its fork: links, holes, owners, modes, times, attributes, names', async () => {
     const source = await world.establish({ persistence: 'ephemeral' });
     const filled = await shell(source.session, FILL);
     expect(filled.code, filled.stdout + filled.stderr).toBe(0);

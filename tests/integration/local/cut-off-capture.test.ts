@@ -271,7 +271,7 @@ describe.skipIf(reason !== null)(`a capture that is cut off${reason === null ? '
         });
       }
 
-  it('by the end of its source, while it is copied', async () => {
+  it('a capture is cut off by the end of its source, while it is copied', async () => {
     const { id } = await filled('profile.agent-dev');
     const attempt = await server.attemptOf(id);
     const { asked, copy } = await copying('snapshot', id, await server.spawner());

@@ -60,7 +60,7 @@ describe.skipIf(reason !== null)(`a claim that was cut off${reason === null ? ''
     await world.close();
   }, 60_000);
 
-  it('fails its attempt, whose ids nobody else gets until it is gone', async () => {
+  it('a claim that was cut off fails its attempt, and its ids stay reserved until it is gone', async () => {
     const living: Living[] = [await world.establish()];
     await world.restart();
     await line.begin();

@@ -25,7 +25,7 @@ async function cutOff(attemptId: string): Promise<void> {
 describe.skipIf(reason !== null)(`a fork that was cut off${reason === null ? '' : ` (${reason})`}`, () => {
   afterAll(() => world.close(), 60_000);
 
-  it('leaves its source to whoever comes next, with all its files', async () => {
+  it('a fork that was cut off leaves its source, with all its files, to the next request', async () => {
     const { spec, handle, session } = await world.establish({ persistence: 'ephemeral' });
     await shell(session, FILL);
     await session.close();

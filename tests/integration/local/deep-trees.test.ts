@@ -85,7 +85,7 @@ describe.skipIf(reason !== null)(`trees of ${LEVELS} levels${reason === null ? '
     await server.close();
   });
 
-  it('are copied where something runs', async () => {
+  it('deep trees are copied where something runs', async () => {
     const id = await dug();
     await client.background(id, { command: ['/bin/sleep', '600'] });
     await captured(id);
@@ -105,7 +105,7 @@ describe.skipIf(reason !== null)(`trees of ${LEVELS} levels${reason === null ? '
     await nothingLeft();
   });
 
-  it('are copied from a disk of limited size', async (context) => {
+  it('deep trees are copied from a disk of limited size', async (context) => {
     const { items } = await client.extensions.list();
     const limits = items.find(({ id }) => id === 'ext.local')?.capabilities.resources;
     if (!limits?.includes('disk_mb')) context.skip('no disk can be limited here');
@@ -118,7 +118,7 @@ describe.skipIf(reason !== null)(`trees of ${LEVELS} levels${reason === null ? '
     await nothingLeft();
   });
 
-  it('in a long chain are made into one layer, also below what the host shows', async () => {
+  it('deep trees in a long chain are made into one layer, also below what the host shows', async () => {
     let id = await dug();
     const below = `mkdir /usr/share/deep; cd /usr/share/deep; ${DIG}`;
     await server.inside(id, below, 'root');

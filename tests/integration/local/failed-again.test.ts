@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 describe.skipIf(reason !== null)(`a failed sandbox${reason === null ? '' : ` (${reason})`}`, () => {
-  it('is tried again by the same request, and told again by the same key', async () => {
+  it('a failed sandbox is retried by the same request, and reported again by the same key', async () => {
     const { client } = server;
     const setup = { secret_refs: [{ name: 'TOKEN', provider: 'file', delivery: 'env' as const }] };
     await client.profiles.push({

@@ -17,7 +17,7 @@ async function overlays({ session }: Living): Promise<string[]> {
 describe.skipIf(reason !== null)(`disks${reason === null ? '' : ` (${reason})`}`, () => {
   afterAll(() => world.close());
 
-  it('of an ephemeral sandbox are not flushed, of a persistent one they are', async () => {
+  it('disks of an ephemeral sandbox are not flushed, those of a persistent one are', async () => {
     const ephemeral = await world.establish({ persistence: 'ephemeral' });
     const persistent = await world.establish({ persistence: 'persistent' });
     for (const line of await overlays(ephemeral)) expect(line).toMatch(/[,=]volatile[ ,]/);
@@ -26,7 +26,7 @@ describe.skipIf(reason !== null)(`disks${reason === null ? '' : ` (${reason})`}`
     await world.end(persistent);
   });
 
-  it('that are not flushed can be used again while the machine is up', async () => {
+  it('disks that are not flushed can be used again while the machine is up', async () => {
     const living = await world.establish({ persistence: 'ephemeral' });
     const { spec } = living;
     expect((await shell(living.session, 'echo here > file && touch /usr/local/there', '0')).code).toBe(0);

@@ -104,7 +104,7 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
   );
 
   it(
-    'are killed: the next sandbox starts all the same, within its limits, and others take their place',
+    'helpers of the spawner that are killed are replaced: the next sandbox starts within its limits',
     async () => {
       const running = await limited();
       const mounters = await helpers('sbx-mounter');

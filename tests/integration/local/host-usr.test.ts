@@ -31,13 +31,13 @@ describe.skipIf(reason !== null)(`the host’s /usr inside${reason === null ? ''
     ({ sandbox_id: id } = await client.sandboxes.create({}));
   });
 
-  it('is written by root inside, and by nobody else', async () => {
+  it('the host’s /usr inside is written by root inside, and by no other user', async () => {
     expect((await server.shell(id, `touch /usr/local/bin/${MARK}`)).exit.code).not.toBe(0);
     await server.inside(id, `sudo sh -c "$(cat <<'END'\n${INSTALL}\nEND\n)"`);
     expect(await server.inside(id, LOOK)).toBe(SEEN);
   });
 
-  it('leaves the machine’s own as it was, and other sandboxes too', async () => {
+  it('the host’s /usr inside leaves the machine’s own as it was, and other sandboxes too', async () => {
     expect(existsSync(`/usr/local/bin/${MARK}`)).toBe(false);
     expect(existsSync(`/usr/lib/${MARK}`)).toBe(false);
     expect(statSync('/usr/bin/env')).toMatchObject({ ino: env.ino, mtimeMs: env.mtimeMs, uid: env.uid });
@@ -46,7 +46,7 @@ describe.skipIf(reason !== null)(`the host’s /usr inside${reason === null ? ''
     expect(await server.inside(other, `ls /usr/lib/${MARK} 2>&1 || true`)).toContain('No such file');
   });
 
-  it('is in a fork, a snapshot, and a chain of them that was made one layer', async () => {
+  it('the host’s /usr inside is in a fork, a snapshot, and a chain of them that was made one layer', async () => {
     const { sandbox_id: fork } = await client.sandboxes.fork(id);
     expect(await server.inside(fork, LOOK)).toBe(SEEN);
     let last = fork;
@@ -62,7 +62,7 @@ describe.skipIf(reason !== null)(`the host’s /usr inside${reason === null ? ''
     expect(await server.inside(restored.sandbox_id, LOOK)).toBe(SEEN);
   });
 
-  it('takes a package', async () => {
+  it('the host’s /usr inside takes a package', async () => {
     const script = `set -e; cd /tmp; mkdir -p p/DEBIAN p/usr/bin
 printf 'Package: sbx-sample\\nVersion: 1\\nArchitecture: all\\nMaintainer: n\\nDescription: d\\n' > p/DEBIAN/control
 printf '#!/bin/sh\\necho packaged\\n' > p/usr/bin/sbx-sample; chmod 755 p/usr/bin/sbx-sample
@@ -71,7 +71,7 @@ dpkg-deb -b p p.deb >/dev/null; sudo dpkg -i p.deb >/dev/null; sbx-sample`;
     if (hasDpkg) expect(await server.inside(id, script)).toBe('packaged\n');
   });
 
-  it('shows nothing of the host’s own files besides', async () => {
+  it('the host’s /usr inside shows no other file of the host', async () => {
     const list = await server.inside(id, 'ls -A /home /root /var/lib /var/log 2>/dev/null', 'root');
     expect(list).not.toContain('systemd');
     expect((await server.shell(id, 'grep -c . /etc/shadow', 'root')).stdout.trim()).toBe('2');

@@ -185,7 +185,7 @@ describe.skipIf(reason !== null)(`hostile images${reason === null ? '' : ` (${re
     );
   }
 
-  it('whiteouts take away what lies below in the image, and nothing else', async () => {
+  it('whiteouts remove the lower files of the image, and nothing else', async () => {
     const upper = tarOf([
       { name: 'kept/.wh.gone' },
       { name: 'kept/.wh.never-there' },

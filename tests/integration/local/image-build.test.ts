@@ -37,7 +37,7 @@ const reason = (await server.whyNot()) ?? whyNoPackages();
 afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`images build${reason === null ? '' : ` (${reason})`}`, () => {
-  it('makes a Debian with the packages that were named, and programs run in it', async () => {
+  it('images build makes a Debian with the named packages, and programs run in it', async () => {
     const image = await client.images.build({ name: 'debian', suite: SUITE, packages: ['busybox-static'] });
     expect(image).toMatchObject({ source: 'build', state: 'available', name: 'debian' });
     await client.profiles.push({ id: 'profile.built', version: '1.0.0', image: 'debian' });
@@ -58,7 +58,7 @@ describe.skipIf(reason !== null)(`images build${reason === null ? '' : ` (${reas
 
 const noSandboxes = await server.whyNot();
 
-describe.skipIf(noSandboxes !== null)('what mmdebstrap is told, by a pretended one', () => {
+describe.skipIf(noSandboxes !== null)('arguments of mmdebstrap, recorded by a stand-in', () => {
   const bin = mkdtempSync(join(tmpdir(), 'sbx-bin-'));
   const told = join(bin, 'told');
   function pretend(script: string): void {
@@ -70,7 +70,7 @@ describe.skipIf(noSandboxes !== null)('what mmdebstrap is told, by a pretended o
   afterEach(() => vi.unstubAllEnvs());
   afterAll(() => rmSync(bin, { recursive: true }));
 
-  it('is the suite, the packages and the sources of this machine, and nothing of our environment', async () => {
+  it('arguments of mmdebstrap are the suite, the packages and the sources of this machine, without our environment', async () => {
     pretend('echo nothing to be had >&2; exit 25');
     vi.stubEnv('SANDBOXER_OF_A_TEST', 'must-not-be-told');
     await expect(

@@ -150,7 +150,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     expect(await server.inside(await sandboxOf('docker'), 'cat /srv/old')).toBe('old');
   });
 
-  it('are refused when a digest does not fit, or they are for another machine', async () => {
+  it('images are refused when a digest does not fit, or they are for another machine', async () => {
     const tar = tarOf(base());
     const wrong = ociArchive({ layers: [[tar, gzipSync(tarOf([{ name: 'other', body: 'x' }]))]] }).archive;
     await expect(importing('wrong', wrong)).rejects.toMatchObject({ code: 'SBX_INVALID_REQUEST' });
@@ -166,7 +166,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     expect((await client.images.list()).items.map(({ name }) => name)).not.toContain('broken');
   });
 
-  it('are refused when there is nothing in them, or nothing that is understood, and leave nothing', async () => {
+  it('images are refused when there is nothing in them, or nothing that is understood, and leave nothing', async () => {
     const before = (await client.images.list()).items.length;
     const nothing = [
       Buffer.alloc(0),
@@ -203,7 +203,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     expect((await client.images.list()).items).toHaveLength(before);
   });
 
-  it('that come again under the same name are the same, and count once', async () => {
+  it('images that come again under the same name are the same, and count once', async () => {
     const tar = tarOf([{ name: 'file', body: 'again' }]);
     const { image_id } = await importing('again', tar);
     const before = (await client.images.list()).items.length;
@@ -243,7 +243,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     expect(existsSync(target)).toBe(false);
   });
 
-  it('do not unfold without end', async () => {
+  it('images do not unfold without end', async () => {
     const bomb = gzipSync(Buffer.alloc(80 << 20));
     await expect(importing('bomb', bomb)).rejects.toMatchObject({ code: 'SBX_PAYLOAD_TOO_LARGE' });
     const sparse = tarOf([{ name: 'huge', size: 1 << 30, body: 'x' }]);
@@ -255,7 +255,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     ).toEqual([]);
   });
 
-  it('are refused with what to do where nobody has them', async () => {
+  it('images that nothing provides are refused with a remedy', async () => {
     const id = 'profile.image-none';
     await client.profiles.push({ id, version: '1.0.0', image: 'nowhere' });
     await expect(client.sandboxes.create({ profile: id })).rejects.toMatchObject({
@@ -281,7 +281,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     await expect.poll(() => layerNames().includes(name), { timeout: 60_000 }).toBe(false);
   });
 
-  it('are gone from the disk with the last sandbox that was made from them', async () => {
+  it('images are gone from the disk with the last sandbox that was made from them', async () => {
     const image = await importing('last', tarOf([...base(), { name: 'srv/last', body: 'mark' }]));
     const name = `tree-${(image.digest as string).slice(7)}`;
     const id = await sandboxOf(image.reference as string);

@@ -16,7 +16,7 @@ function maskOf(status: string, name: string): number {
 afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`the isolation report${reason === null ? '' : ` (${reason})`}`, () => {
-  it('tells what the kernel says, not what was asked for', async () => {
+  it('the isolation report shows the kernel’s values, not the requested ones', async () => {
     const resources = { memory_mb: 192, pids: 77, cpu: 0.5, open_files: 300 };
     const profile = { id: 'profile.isolation-a', version: '1.0.0', resources };
     await client.profiles.push(profile);
@@ -56,17 +56,17 @@ describe.skipIf(reason !== null)(`the isolation report${reason === null ? '' : `
     if (root) expect(report.uid_map[0]?.outside).toBeGreaterThan(65_535);
   });
 
-  it('tells how large a disk of its own is, where there is one', async (test) => {
+  it('the isolation report shows the size of a disk of its own, where one exists', async (test) => {
     const profile = { id: 'profile.isolation-disk', version: '1.0.0', resources: { disk_mb: 64 } };
     await client.profiles.push(profile);
     const created = await client.sandboxes.create({ profile: profile.id }).catch(() => null);
-    if (created === null) return test.skip('this machine limits no disks');
+    if (created === null) return test.skip('the isolation report says that this machine limits no disks');
     const { limits } = await client.sandboxes.isolation(created.sandbox_id);
     expect(limits.disk_bytes).toBeGreaterThan(32 * 2 ** 20);
     expect(limits.disk_bytes).toBeLessThanOrEqual(64 * 2 ** 20);
   });
 
-  it('says that a limit is missing where none was set on the kernel', async () => {
+  it('the isolation report says that a limit is missing where none was set on the kernel', async () => {
     const profile = {
       id: 'profile.isolation-b',
       version: '1.0.0',
@@ -83,7 +83,7 @@ describe.skipIf(reason !== null)(`the isolation report${reason === null ? '' : `
     expect(sudo.exit.code).not.toBe(0);
   });
 
-  it('is refused for what does not live', async () => {
+  it('the isolation report is refused for a sandbox that does not live', async () => {
     const { sandbox_id: id } = await client.sandboxes.create({});
     await client.sandboxes.destroy(id);
     await expect(client.sandboxes.isolation(id)).rejects.toMatchObject({ code: 'SBX_GONE' });

@@ -34,7 +34,7 @@ function waiting({ base }: LocalWorld): number[] {
 describe.skipIf(reason !== null)(`launchers${reason === null ? '' : ` (${reason})`}`, () => {
   afterAll(() => world.close());
 
-  it('have the runtime loaded, once, and leave nothing of a sandbox that is over', async () => {
+  it('launchers have the runtime loaded, once, and leave nothing of a sandbox that is over', async () => {
     const living = await world.establish();
     await until(() => waiting(world).length === POOL);
     expect(doors(world)).toHaveLength(POOL);
@@ -47,7 +47,7 @@ describe.skipIf(reason !== null)(`launchers${reason === null ? '' : ` (${reason}
     await until(() => doors(world).length === POOL);
   });
 
-  it('are replaced when they are killed while they wait', async () => {
+  it('launchers are replaced when they are killed while they wait', async () => {
     await world.end(await world.establish());
     await until(() => waiting(world).length === POOL);
     const killed = waiting(world);
@@ -77,7 +77,7 @@ describe.skipIf(reason !== null)(`launchers${reason === null ? '' : ` (${reason}
     expect(await containers(world)).toEqual([]);
   });
 
-  it('do without where the runtime cannot be loaded ahead', async () => {
+  it('sandboxes start without launchers where the runtime cannot be loaded ahead', async () => {
     const wrapper = join(world.directory, 'crun-late');
     const script = 'case "$*" in *--config=*) echo not like that >&2; exit 1;; esac; exec crun "$@"';
     writeFileSync(wrapper, `#!/bin/sh\n${script}\n`, { mode: 0o755 });

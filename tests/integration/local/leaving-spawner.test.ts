@@ -29,7 +29,7 @@ describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : 
   afterAll(() => world.close(), LIMIT_MS);
 
   it(
-    'does not wait for what is paused: the next one lets it go on',
+    'a spawner that leaves does not wait for paused sandboxes: the next one resumes them',
     async () => {
       const living = await world.establish();
       await world.extension.pause(living.handle);
@@ -42,7 +42,7 @@ describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : 
   );
 
   it(
-    'leaves nobody without an answer who asks for what can be done twice: the next one gives it',
+    'a repeatable request to a spawner that leaves is answered by the next one',
     async () => {
       const living = await world.establish();
       const asked = async (what: () => Promise<unknown>) => {
@@ -65,7 +65,7 @@ describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : 
   );
 
   it(
-    'lets go on what stands still to be copied, before there is a next one',
+    'a spawner that leaves thaws what was frozen for a copy, before the next one starts',
     async () => {
       const living = await world.establish();
       await shell(living.session, 'sleep 600 >/dev/null 2>&1 & seq 3000 | split -l 1 -a 3');
@@ -91,7 +91,7 @@ describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : 
   );
 
   it(
-    'does not wait until the trash is empty: the next one goes on with it',
+    'a spawner that leaves does not wait until the trash is empty: the next one goes on with it',
     async () => {
       await world.end(await world.establish());
       const huge = hugeTrash(world.base);
@@ -109,7 +109,7 @@ describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : 
 
 describe.skipIf(reason !== null)('a spawner that is killed before it has noted an agent that is up', () => {
   it(
-    'is outlived by nobody, also where no control group tells who is left',
+    'a spawner killed before it noted a running agent leaves no agent behind, also without control groups',
     async () => {
       const poor = new LocalWorld({ cgroups: false, launchers: 1, warm: 0 });
       const first = await poor.establish();

@@ -56,7 +56,7 @@ describe('whether a level is offered', () => {
     expect(runsOf(path)).toBe(2);
   });
 
-  it('without a trial that is given a device of this machine: a runtime may make it its own', () => {
+  it('a level is offered by a trial that gets no device of this machine: a runtime may make it its own', () => {
     pretend('runsc', 'test ! -c /proc/self/fd/0 -a ! -c /proc/self/fd/1 -a ! -c /proc/self/fd/2 && echo /');
     const { offered } = levels(mkdtempSync(join(place, 'state-')));
     expect(offered.has('gvisor')).toBe(true);
@@ -109,7 +109,7 @@ describe.skipIf(!runsc)('gVisor itself (needs runsc, busybox-static and root)', 
   const extension = (untriedLevels: boolean) =>
     createLocalExtension({ directory: join(place, 'local'), lingerMs: 100, untriedLevels });
 
-  it('is what doctor says of it: offered, or refused with a typed error that names the remedy', async () => {
+  it('gVisor is offered as doctor reports, or refused with a typed error that names the remedy', async () => {
     const honest = extension(false);
     const subject = subjectOf(honest);
     const { checks } = await honest.probe(subject.context());
@@ -123,7 +123,7 @@ describe.skipIf(!runsc)('gVisor itself (needs runsc, busybox-static and root)', 
   });
 
   // Past the trial: static programs run below the runsc that Debian 12 has, too.
-  it('runs a sandbox with a kernel of its own that can do what is declared, and leaves nothing', async () => {
+  it('gVisor runs a sandbox with a kernel of its own that can do what is declared, and leaves nothing', async () => {
     let living = extension(true);
     const subject = subjectOf(living);
     const context = subject.context();

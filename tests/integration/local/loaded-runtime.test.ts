@@ -52,7 +52,7 @@ describe.skipIf(reason !== null)(`a loaded runtime${reason === null ? '' : ` (${
   }, LIMIT_MS);
 
   it(
-    'is what sandboxes are born of',
+    'a loaded runtime is the parent of sandboxes',
     async () => {
       for (let round = 0; round < 6; round++) await lives(first);
       const found = await keepers(first);
@@ -69,7 +69,7 @@ describe.skipIf(reason !== null)(`a loaded runtime${reason === null ? '' : ` (${
   );
 
   it(
-    'is one for all where there are no control groups, and is done without when it is gone',
+    'a loaded runtime is one for all without control groups, and sandboxes start without it when it is gone',
     async () => {
       const world = new LocalWorld({ launchers: 2, warm: 0, cgroups: false });
       worlds.push(world);
@@ -86,7 +86,7 @@ describe.skipIf(reason !== null)(`a loaded runtime${reason === null ? '' : ` (${
     ['there is no library', null],
     ['the library is none', Buffer.from('not a library')],
   ])(
-    'is not needed: %s',
+    'a loaded runtime is not needed: %s',
     async (name, library) => {
       const world = new LocalWorld({
         launchers: 2,

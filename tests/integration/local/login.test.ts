@@ -11,7 +11,7 @@ describe.skipIf(reason !== null)(`a login${reason === null ? '' : ` (${reason})`
     (await server.client.sandboxes.create({ profile: 'profile.agent-dev' })).sandbox_id;
   const id = reason === null ? await created() : '';
 
-  it('has the same path and encoding as any program, from nothing', async () => {
+  it('a login has the same path and encoding as any program, from nothing', async () => {
     const wanted = await server.inside(id, 'echo $PATH; echo $LC_CTYPE');
     const shown = `'echo $PATH; echo $LC_CTYPE'`;
     for (const shell of ['bash -lc', 'sh -lc'])
@@ -23,7 +23,7 @@ describe.skipIf(reason !== null)(`a login${reason === null ? '' : ` (${reason})`
     expect(await server.inside(id, `su - user -c ${shown}`, 'root')).toBe(wanted);
   });
 
-  it('keeps a path of its own, adds what it lacks, and does not touch a chosen encoding', async () => {
+  it('a login keeps a path of its own, adds what it lacks, and keeps a chosen encoding', async () => {
     const path = await server.inside(id, `PATH=/own:/usr/bin:/bin bash -lc 'echo $PATH'`);
     expect(path).toMatch(/\/own:\/usr\/bin:\/bin/);
     expect(path).toContain('/usr/sbin');
@@ -31,7 +31,7 @@ describe.skipIf(reason !== null)(`a login${reason === null ? '' : ` (${reason})`
     expect(await server.inside(id, `env -i LANG=C bash -lc 'echo "[$LC_CTYPE]"'`)).toBe('[]\n');
   });
 
-  it('ends with 0 when there is nothing to do, reads /etc/profile.d, and shows who is root', async () => {
+  it('a login without input ends with 0, reads /etc/profile.d, and its prompt shows root', async () => {
     expect((await server.shell(id, 'bash -l </dev/null')).exit.code).toBe(0);
     expect((await server.shell(id, 'sh -l </dev/null')).exit.code).toBe(0);
     await server.inside(id, 'echo "export FROM_PROFILE_D=yes" > /etc/profile.d/own.sh', 'root');

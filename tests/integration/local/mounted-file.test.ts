@@ -15,7 +15,7 @@ afterAll(async () => {
 });
 
 describe.skipIf(reason !== null)(`a file that is mounted${reason === null ? '' : ` (${reason})`}`, () => {
-  it('lies where nothing was, and is refused by the name of the field where a directory is', async () => {
+  it('a mounted file lies where nothing was, and is refused by the name of the field where a directory is', async () => {
     const source = join(place, 'one-file');
     writeFileSync(source, 'of the host', { mode: 0o644 });
     const mounted = (target: string) =>

@@ -99,7 +99,7 @@ async function armed(path: string, image?: string, profile = ARMED.id): Promise<
 }
 
 describe.skipIf(reason !== null)(`secrets${reason === null ? '' : ` (${reason})`}`, () => {
-  it('are in memory, above whatever else is mounted', async () => {
+  it('secrets are in memory, above whatever else is mounted', async () => {
     const id = await armed('/mnt/data');
     expect(await server.inside(id, 'cat /run/secrets/KEY; stat -f -c " %T" /run/secrets/KEY')).toBe(
       'very-secret-value tmpfs\n',
@@ -109,7 +109,7 @@ describe.skipIf(reason !== null)(`secrets${reason === null ? '' : ` (${reason})`
   });
 
   it.each(['/run', '/run/secrets', '/run/secrets/x', '/var/run', '/var/run/secrets', '/.door'])(
-    'are not where a volume is asked for at %s',
+    'secrets are not where a volume is asked for at %s',
     async (path) => {
       await expect(armed(path)).rejects.toMatchObject({
         code: 'SBX_INVALID_REQUEST',
@@ -118,7 +118,7 @@ describe.skipIf(reason !== null)(`secrets${reason === null ? '' : ` (${reason})`
     },
   );
 
-  it.skipIf(BUSYBOX === undefined)('are not where a link of an image leads a volume', async () => {
+  it.skipIf(BUSYBOX === undefined)('secrets are not where a link of an image leads a volume', async () => {
     const image = tarOf([
       { name: 'bin/', type: '5' },
       { name: 'bin/busybox', body: readFileSync(BUSYBOX as string), mode: 0o755 },
@@ -136,7 +136,7 @@ describe.skipIf(reason !== null)(`secrets${reason === null ? '' : ` (${reason})`
     expect(await onVolume()).toBe('/mnt/look\n');
   });
 
-  it.skipIf(!root)('are not where links that were made inside lead after a restart', async () => {
+  it.skipIf(!root)('secrets are not where links that were made inside lead after a restart', async () => {
     const moved = await armed('/mnt/one/data');
     // Where secrets are mounted already, /run itself stays.
     const bent = await armed('/mnt/two', undefined, 'profile.kept');
@@ -165,7 +165,7 @@ describe.skipIf(reason !== null)('a directory of this machine', () => {
       inputs: { mounts: [{ source: path, target }] } as never,
     });
 
-  it('is judged anew at every start: a link that took its place is not followed', async () => {
+  it('a directory of this machine is checked at every start: a link that took its place is not followed', async () => {
     const [swapped, same] = [source('swapped'), source('same')];
     const { sandbox_id: first } = await showing(swapped);
     const { sandbox_id: second } = await showing(same);
@@ -182,7 +182,7 @@ describe.skipIf(reason !== null)('a directory of this machine', () => {
     for (const id of [first, second]) await server.client.sandboxes.destroy(id);
   });
 
-  it('is not put where a volume is', async () => {
+  it('a directory of this machine is not put where a volume is', async () => {
     const mounts = [{ source: source('over'), target: '/mnt/x' }];
     for (const path of ['/mnt/x', '/mnt/x/y', '/mnt']) {
       const request = { inputs: { mounts } as never, volumes: [{ name: 'data', path }] };
@@ -190,7 +190,7 @@ describe.skipIf(reason !== null)('a directory of this machine', () => {
     }
   });
 
-  it('is the one that was judged, or nothing is mounted: also when it is swapped after the judgement', async () => {
+  it('a mounted directory is the one that was checked, also when it is swapped after the check', async () => {
     const path = source('raced');
     const { sandbox_id } = await showing(path);
     const sandboxes = join(server.dir, 'local', 'sandboxes');

@@ -70,7 +70,7 @@ describe.skipIf(reason !== null)(`a sandbox in use${reason === null ? '' : ` (${
     });
   });
 
-  it('takes as many arguments as the agent does, and refuses more', async () => {
+  it('a sandbox in use takes as many arguments as the agent does, and refuses more', async () => {
     const id = await created();
     const count = (args: number) =>
       exec(id, { command: ['sh', '-c', 'echo $#', 'sh', ...Array.from({ length: args }, () => 'x')] });

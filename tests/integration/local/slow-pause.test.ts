@@ -65,7 +65,7 @@ describe.skipIf(disk === null)(`a pause that takes long${reason === null ? '' : 
   }, LIMIT_MS);
 
   it(
-    'keeps nobody waiting, is done when everything has stopped, and is given up when that takes too long',
+    'a slow pause blocks no other call, ends when everything has stopped, and is given up after a limit',
     async () => {
       const living = await world.establish();
       const id = living.spec.stamp.attemptId;

@@ -134,7 +134,7 @@ describe.skipIf(reason !== null)(`snapshot files${reason === null ? '' : ` (${re
     expect(readdirSync(join(other.dir, 'local', 'import'))).toEqual([]);
   });
 
-  it('refuses what was cut off, changed, or is something else', async () => {
+  it('a snapshot file that was cut off, changed, or is something else is refused', async () => {
     const attempts: Record<string, Buffer> = {
       nothing: Buffer.from('\n'),
       'no header': file.subarray(file.indexOf('\n') + 1),

@@ -85,7 +85,7 @@ describe.skipIf(reason !== null)(`kept snapshots${reason === null ? '' : ` (${re
     expect((await tight.client.snapshots.get(named.snapshot_id)).state).toBe('available');
   });
 
-  it('in a long chain are made into one layer that shows the same', async () => {
+  it('kept snapshots in a long chain are made into one layer that shows the same', async () => {
     let id = await created(server);
     await server.inside(id, 'echo x > gone-later; mkdir cut; echo x > cut/old');
     let taken = await client.sandboxes.snapshot(id, { name: 'chain-0' });
@@ -107,7 +107,7 @@ describe.skipIf(reason !== null)(`kept snapshots${reason === null ? '' : ` (${re
     await client.snapshots.delete(taken.snapshot_id);
   });
 
-  it('with one changed bit are not restored, and not exported', async () => {
+  it('kept snapshots with one changed bit are not restored, and not exported', async () => {
     const id = await created(server);
     await server.inside(id, 'head -c 300000 /dev/urandom > precious');
     const { snapshot_id } = await client.sandboxes.snapshot(id, { name: 'flipped' });

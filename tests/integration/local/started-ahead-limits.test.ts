@@ -54,7 +54,7 @@ async function greedyImage(limits: Partial<Resources> = {}): Promise<Partial<Rec
   return { image: 'greedy', keptImage, resources: { ...resources, ...limits } };
 }
 
-describe.skipIf(reason !== null)(`not yet claimed${reason === null ? '' : ` (${reason})`}`, () => {
+describe.skipIf(reason !== null)(`a sandbox not yet claimed${reason === null ? '' : ` (${reason})`}`, () => {
   afterAll(async () => {
     await world.close();
     rmSync(folder, { recursive: true });

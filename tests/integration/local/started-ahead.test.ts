@@ -60,7 +60,7 @@ describe.skipIf(reason !== null)(`started ahead${reason === null ? '' : ` (${rea
   afterAll(() => world.close(), LIMIT_MS);
 
   it(
-    'are of the recipe that is asked for: those that differ in what they were told at the start have their own',
+    'sandboxes started ahead match the requested recipe: those with other start values have their own',
     async () => {
       const open = await oneOfThese({});
       const closed = await oneOfThese({ noNewPrivs: true });
@@ -104,7 +104,7 @@ describe.skipIf(reason !== null)(`started ahead${reason === null ? '' : ` (${rea
   );
 
   it(
-    'are handed out once, however many ask at the same time, and not to who does not want one',
+    'sandboxes started ahead are handed out once, however many ask at the same time, and only where warm is wanted',
     async () => {
       let fromThoseWaiting = 0;
       for (let round = 0; round < 50 && fromThoseWaiting === 0; round++) {

@@ -10,7 +10,7 @@ describe.skipIf(reason !== null)(`taken over${reason === null ? '' : ` (${reason
   afterAll(() => world.close(), LIMIT_MS);
 
   it(
-    'gets its secrets when the earlier one died before it had them',
+    'a sandbox taken over gets its secrets when the earlier server died before it had them',
     async () => {
       const secrets = [
         { name: 'TOKEN', delivery: 'env' as const, value: 'said' },
@@ -29,7 +29,7 @@ describe.skipIf(reason !== null)(`taken over${reason === null ? '' : ` (${reason
   );
 
   it.skipIf(!world.extension.header.capabilities.resources.includes('memory_mb'))(
-    'is not said to want for memory because it once did',
+    'a sandbox taken over is not reported out of memory because it once was',
     async () => {
       const { resources } = world.spec().recipe;
       const { spec, handle, session } = await world.establish({

@@ -17,7 +17,7 @@ async function download(id: string, query: string) {
 }
 
 describe.skipIf(reason !== null)(`unreadable trees${reason === null ? '' : ` (${reason})`}`, () => {
-  it('are refused before the first byte, with the path, or come without what cannot be read', async () => {
+  it('unreadable trees are refused before the first byte, with the path, or arrive without the unreadable part', async () => {
     const id = (await server.client.sandboxes.create({ profile: 'profile.agent-dev' })).sandbox_id;
     await server.inside(id, 'mkdir -p /tmp/t/ä /tmp/t/open && echo x > /tmp/t/open/file && chmod 777 /tmp/t');
     await server.inside(id, 'chown root /tmp/t/ä && chmod 700 /tmp/t/ä', 'root');
@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`unreadable trees${reason === null ? '' : ` (${
     expect(whole.trailers).toEqual({});
   });
 
-  it('of many levels come whole', async () => {
+  it('a tree of many levels arrives complete', async () => {
     const id = (await server.client.sandboxes.create({ profile: 'profile.agent-dev' })).sandbox_id;
     await server.inside(
       id,

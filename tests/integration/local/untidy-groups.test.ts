@@ -47,7 +47,7 @@ describe.skipIf(reason !== null)(`groups that are used again${reason === null ? 
   afterAll(() => world.close(), LIMIT_MS);
 
   it(
-    'are nobody’s until what was left there is gone, however long the janitor takes',
+    'a reused group stays reserved until its former content is gone, however long the removal takes',
     async () => {
       const { living, group } = await filled();
       const [janitor = 0] = childrenOf(await world.spawnerPid(), 'sbx-janitor');
@@ -70,7 +70,7 @@ describe.skipIf(reason !== null)(`groups that are used again${reason === null ? 
   );
 
   it(
-    'are emptied while a huge tree is being removed',
+    'groups that are used again are emptied while a huge tree is being removed',
     async () => {
       const { living, group } = await filled();
       const huge = hugeTrash(world.base);

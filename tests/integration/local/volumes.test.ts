@@ -40,7 +40,7 @@ describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`
     await client.sandboxes.destroy(third);
   });
 
-  it('are only read where only reading was asked for, by root inside too', async () => {
+  it('volumes requested read-only are only read, by root inside too', async () => {
     const id = await having({ name: 'data', path: '/v', access: 'ro' });
     expect(await server.inside(id, 'cat /v/root')).toBe('roots\n');
     for (const user of ['user', 'root']) {
@@ -57,7 +57,7 @@ describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`
     await client.sandboxes.destroy(id);
   });
 
-  it('are not in a snapshot, and go along to a fork', async () => {
+  it('volumes are not in a snapshot, and go along to a fork', async () => {
     const id = await having({ name: 'data', path: '/v' });
     const fork = await client.sandboxes.fork(id);
     await server.inside(fork.sandbox_id, 'echo from-fork > /v/fork');
@@ -81,7 +81,7 @@ describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`
     await expect(client.volumes.get('short')).rejects.toMatchObject({ code: 'SBX_NOT_FOUND' });
   });
 
-  it('are not held by a sandbox that failed and of which nothing is left', async () => {
+  it('volumes are not held by a failed sandbox of which nothing is left', async () => {
     const { volume_id } = await client.volumes.create({ name: 'held' });
     const id = await having({ name: 'held', path: '/v' });
     const spawner = await SpawnerClient.open(join(server.dir, 'local', 'spawner.sock'), () => {});
@@ -99,7 +99,7 @@ describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`
     await client.sandboxes.destroy(id);
   });
 
-  it('have a name once, a number at most, and places of their own', async () => {
+  it('volumes have a name once, a number at most, and places of their own', async () => {
     await expect(client.volumes.create({ name: 'data' })).rejects.toMatchObject({ code: 'SBX_CONFLICT' });
     for (const name of ['b', 'c', 'd']) await client.volumes.create({ name });
     await expect(client.volumes.create({ name: 'e' })).rejects.toMatchObject({ code: 'SBX_QUOTA_EXCEEDED' });

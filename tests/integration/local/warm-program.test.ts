@@ -47,7 +47,7 @@ describe.skipIf(reason !== null)(`warm program${reason === null ? '' : ` (${reas
   afterAll(() => world.close(), LIMIT_MS);
 
   it(
-    'runs once before the claim, under the limits of its profile, without variables and secrets',
+    'a warm program runs once before the claim, under the limits of its profile, without variables and secrets',
     async () => {
       const named = recipe('id -un >who; env >seen; date +%N >>times');
       const secret = { name: 'TOKEN', value: 'not-yet', delivery: 'env' } as const;

@@ -18,7 +18,7 @@ describe.each(['bfq', 'none'])('weights on a disk whose scheduler is %s', (sched
   afterAll(() => disk.remove());
 
   it.skipIf(reason !== null)(
-    `sandboxes weigh less than the server, and what cannot be weighed is told${reason === null ? '' : ` (${reason})`}`,
+    `sandboxes weigh less than the server, and an unweighable disk is reported${reason === null ? '' : ` (${reason})`}`,
     () => {
       const found = disk.json(CHILD);
       expect(found.works).toBe('1048576\n');

@@ -31,7 +31,7 @@ describe.skipIf(missing !== null)('the agent on a host', () => {
 
   const binaries = () => ({ [machine()]: agentBinary() });
 
-  it('is put there once, whole, under the name of its content', async () => {
+  it('the agent on a host is installed once, whole, under the name of its content', async () => {
     const directory = join(base, "it's here");
     const paths = await Promise.all([1, 2, 3].map(() => uploadAgent(host, directory, binaries())));
     expect(new Set(paths).size).toBe(1);
@@ -42,7 +42,7 @@ describe.skipIf(missing !== null)('the agent on a host', () => {
     expect(existsSync(await uploadAgent(host, directory, binaries()))).toBe(true);
   });
 
-  it('is refused for another processor and where it cannot be written', async () => {
+  it('an agent is refused for another processor and where it cannot be written', async () => {
     await expect(uploadAgent(host, join(base, 'other'), { s390x: agentBinary() })).rejects.toMatchObject({
       code: 'SBX_UNSUPPORTED',
     });
@@ -52,7 +52,7 @@ describe.skipIf(missing !== null)('the agent on a host', () => {
     });
   });
 
-  it('is talked to through a channel', async () => {
+  it('the agent on a host answers through a channel', async () => {
     const agent = await uploadAgent(host, base, binaries());
     chmodSync(base, 0o755);
     const socket = join(base, 's');

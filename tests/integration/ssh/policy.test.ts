@@ -41,12 +41,12 @@ describe.skipIf((sshServerMissing() ?? whyNoPlainUser()) !== null)('isolation po
     rmSync(outside, { recursive: true });
   });
 
-  it('says so', async () => {
+  it('the isolation report over ssh names its level', async () => {
     const ready = await extension.waitReady(handle, contextOf(server));
     expect(ready).toMatchObject({ isolation: 'policy' });
   });
 
-  it('runs programs, in a directory and with temporary files of its own', async () => {
+  it('a sandbox over ssh runs programs, in a directory and with temporary files of its own', async () => {
     expect(await run('echo x >file && f=$(mktemp) && echo $f && ls')).toMatchObject({
       code: 0,
       said: expect.stringMatching(/^\/.+\/s\/a1\/tmp\/.+\nfile\n$/),
@@ -65,13 +65,13 @@ describe.skipIf((sshServerMissing() ?? whyNoPlainUser()) !== null)('isolation po
     expect((await run('kill -0 $PPID')).code).toBe(0);
   });
 
-  it('gains no privileges', async () => {
+  it('a sandbox over ssh gains no privileges', async () => {
     expect(await run('grep -E "^(NoNewPrivs|CapEff)" /proc/self/status')).toMatchObject({
       said: 'CapEff:\t0000000000000000\nNoNewPrivs:\t1\n',
     });
   });
 
-  it('is refused where root would log in', async () => {
+  it('a sandbox over ssh is refused where root would log in', async () => {
     const asRoot = await startSshServer();
     const work = extension.provision(policySpec('a2'), contextOf(asRoot));
     await expect(work).rejects.toMatchObject({

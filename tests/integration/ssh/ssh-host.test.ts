@@ -134,7 +134,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     expect((await host.run(['echo', 'on'])).stdout.toString()).toBe('on\n');
   });
 
-  it('are let in by a certificate, and not by an expired one or for another user', async () => {
+  it('commands over ssh are admitted by a certificate, and not by an expired one or for another user', async () => {
     const good = server.certify('cert-good');
     expect((await hostWith(good).run(['true'])).code).toBe(0);
     for (const options of [{ validity: '-2h:-1h' }, { principals: ['somebody-else'] }]) {

@@ -56,7 +56,7 @@ const mark = () => JSON.stringify(join(folder, 'mark'));
 const OTHER_TIME = `const second = existsSync(MARK); writeFileSync(MARK, '');`;
 const once = (body: string) => OTHER_TIME.replaceAll('MARK', mark()) + body;
 
-test('what passes alone passes, and is told', async () => {
+test('a file that passes alone passes, and the report names it', async () => {
   write('shaky', once("test('holds', () => expect(second).toBe(true));"));
   const { verdict, told, said, files } = await everything();
   expect(verdict).toBe('passed');
@@ -72,7 +72,7 @@ test('what passes alone passes, and is told', async () => {
   expect(said.split('once more and alone')[1]).toMatch(/Test Files .*1 passed.*\(1\)/);
 });
 
-test('what fails twice fails; also what fails in a hook, or before any test', async () => {
+test('a file that fails twice fails; also one that fails in a hook, or before any test', async () => {
   write('bad', "test('never holds', () => expect(1).toBe(2));");
   write(
     'hook',
@@ -133,7 +133,7 @@ test('a command that is no vitest: repeated as a whole, or never', async () => {
   });
 });
 
-test('what is in the background gives way to everything', async () => {
+test('a background level yields to every other', async () => {
   // A task that the kernel does not share out by session has no such line.
   const look = 'a=$(cat /proc/$$/autogroup 2>/dev/null); test "$a" || a="nice 19"';
   const script = `for i in $(seq 300); do ${look}; case $a in *"nice 19") break; esac; sleep 0.1; done; ps -o ni= -p $$; echo "$a"`;

@@ -47,7 +47,7 @@ async function hook(server: TestServer, receiver: WebhookReceiver, more: object 
 }
 
 describe('delivery', () => {
-  it(`reaches a receiver that fails, hangs, loses answers and restarts, in order per sandbox (SEED=${SEED})`, async () => {
+  it(`webhooks reach a receiver that fails, hangs, loses answers and restarts, in order per sandbox (SEED=${SEED})`, async () => {
     const { receiver, server } = await begin({ timeout: 300 });
     await hook(server, receiver);
     const random = seededRandom(SEED);
@@ -99,7 +99,7 @@ describe('delivery', () => {
     expect(sample?.event).toMatchObject({ specversion: '1.0', datacontenttype: 'application/json' });
   });
 
-  it('tells different sandboxes at the same time, over few connections', async () => {
+  it('webhook delivery serves different sandboxes at the same time, over few connections', async () => {
     const { receiver, server } = await begin();
     receiver.behave = () => 'slow';
     await Promise.all(Array.from({ length: 16 }, (_, n) => server.sandbox({ id: `s-${n}` })));
@@ -111,7 +111,7 @@ describe('delivery', () => {
     expect(receiver.connections).toBeLessThanOrEqual(12);
   });
 
-  it('starts with what happens after its creation and ends with its deletion', async () => {
+  it('a webhook starts with events after its creation and ends with its deletion', async () => {
     const { receiver, server } = await begin();
     await server.sandbox({ id: 'before' });
     const { webhook_id } = await hook(server, receiver, { types: ['sandbox.ready', 'sandbox.destroyed'] });
@@ -127,7 +127,7 @@ describe('delivery', () => {
     expect(sinks.map(({ sinkId }) => sinkId)).not.toContain(`webhook:${webhook_id}`);
   });
 
-  it('sends a ping, and says why it was not taken', async () => {
+  it('a ping is sent, and a failed one gives the reason', async () => {
     const { receiver, server } = await begin({ timeout: 3_000 });
     const { webhook_id } = await hook(server, receiver);
     const ping = () => server.expect(200, 'POST', `/v1/webhooks/${webhook_id}/ping`);
@@ -140,7 +140,7 @@ describe('delivery', () => {
     expect(await ping()).toMatchObject({ taken: false, error: 'There was no answer within 3000 ms.' });
   });
 
-  it('does not follow redirects', async () => {
+  it('webhook delivery does not follow redirects', async () => {
     const { receiver, server } = await begin();
     const elsewhere = await new WebhookReceiver().listen();
     open.push(elsewhere);
@@ -153,7 +153,7 @@ describe('delivery', () => {
 });
 
 describe('dead letters', () => {
-  it('are visible, in nobody’s way, and replayable', async () => {
+  it('dead letters are visible, block nothing, and can be replayed', async () => {
     const { receiver, server } = await begin({ max_tries: 2 });
     const { webhook_id } = await hook(server, receiver);
     receiver.behave = ({ event }) => (event.data.sandbox_id === 'bad' ? 'fail' : 'take');
@@ -234,7 +234,7 @@ describe('dead letters', () => {
 });
 
 describe('secrets', () => {
-  it('are shown once, stored sealed, and rotate with an overlap', async () => {
+  it('webhook secrets are shown once, stored sealed, and rotate with an overlap', async () => {
     const { receiver, server } = await begin();
     const { webhook_id, secret } = await hook(server, receiver);
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

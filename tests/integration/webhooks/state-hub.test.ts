@@ -11,7 +11,7 @@ const tokenFile = join(dir, 'token');
 writeFileSync(tokenFile, 'hub-token\n', { mode: 0o600 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-it('says that it is not configured', async () => {
+it('the state hub reports that it is not configured', async () => {
   const server = await TestServer.start();
   try {
     const { items } = await server.expect(200, 'GET', '/v1/sinks');
@@ -29,7 +29,7 @@ it('says that it is not configured', async () => {
   }
 });
 
-it('loses nothing and delays nothing while the hub is down', async () => {
+it('the server loses and delays nothing while the hub is down', async () => {
   const hub = await new WebhookReceiver().listen();
   const url = hub.url;
   await hub.close();
