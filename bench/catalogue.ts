@@ -1,4 +1,4 @@
-/** Which benchmarks there are: bench/<area>/<name>.bench.ts is "<area>.<name>". */
+/** Lists the benchmarks: bench/<area>/<name>.bench.ts is "<area>.<name>". */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -21,13 +21,13 @@ async function loadBenchmark(folder: string, file: string): Promise<Benchmark> {
   return benchmark;
 }
 
-/** Those called `wanted`, or inside it as an area; "all" is every one. */
+/** Returns the benchmarks called `wanted`, or inside it as an area; "all" is every one. */
 export function selectBenchmarks<T extends { name: string }>(benchmarks: readonly T[], wanted: string): T[] {
   if (wanted === 'all') return [...benchmarks];
   return benchmarks.filter(({ name }) => name === wanted || name.startsWith(`${wanted}.`));
 }
 
-/** The names a mistyped one may have meant, nearest first. */
+/** Returns the names that a mistyped one may have meant, nearest first. */
 export function suggestNames(names: readonly string[], wanted: string): string[] {
   return names
     .map((name) => ({ name, distance: name.includes(wanted) ? 0 : editDistance(name, wanted) }))

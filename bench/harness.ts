@@ -1,4 +1,4 @@
-/** What a benchmark is, and how samples become numbers. */
+/** Definition of a benchmark, and of the numbers computed from its samples. */
 
 export interface Benchmark {
   /** `<area>.<name>`, the same as its file: bench/control/create.bench.ts is "control.create". */
@@ -10,7 +10,7 @@ export interface Benchmark {
 export interface BenchmarkContext {
   /** True where only the benchmark itself is under test; its numbers then mean nothing. */
   smoke: boolean;
-  /** How often to do something: `wanted`, or a handful in a smoke run. */
+  /** Returns the number of iterations: `wanted`, or a handful in a smoke run. */
   iterations(wanted: number): number;
 }
 
@@ -23,11 +23,11 @@ export interface Result {
   p99: number;
   min: number;
   max: number;
-  /** The median of the same work done the plain way, measured in the same run; null when there is none. */
+  /** Median of the same work done the plain way, measured in the same run; null when there is none. */
   baseline: number | null;
-  /** p50 / baseline. */
+  /** Ratio p50 / baseline. */
   ratio: number | null;
-  /** What else a reader needs, such as concurrency or size. */
+  /** Further facts for a reader, such as concurrency or size. */
   [detail: string]: string | number | boolean | null;
 }
 
@@ -52,7 +52,7 @@ export async function measure(n: number, warmup: number, work: () => unknown): P
 export interface RateOptions {
   rounds: number;
   operationsPerRound: number;
-  /** How many operations are under way at a time. */
+  /** Number of operations under way at a time. */
   concurrency: number;
 }
 
@@ -83,9 +83,9 @@ export function percentile(sorted: readonly number[], percent: number): number {
 export interface Summary {
   name: string;
   unit: string;
-  /** Ascending. */
+  /** Samples, ascending. */
   samples: readonly number[];
-  /** Ascending, in the same unit. */
+  /** Samples of the baseline, ascending, in the same unit. */
   baseline?: readonly number[];
   details?: Record<string, string | number | boolean | null>;
 }
@@ -110,5 +110,5 @@ export function summarize({ name, unit, samples, baseline, details }: Summary): 
 
 const ascending = (a: number, b: number) => a - b;
 
-/** Four significant digits: more than a run repeats. */
+/** Rounds to four significant digits: more than a run repeats. */
 const rounded = (value: number) => Number(value.toPrecision(4));

@@ -3,7 +3,7 @@ import type { Result } from './harness.ts';
 const FIRST = ['name', 'unit', 'n', 'p50', 'p95', 'p99', 'min', 'max'];
 const LAST = ['baseline', 'ratio'];
 
-/** Results as aligned columns for a person: the fixed ones around whatever details the results carry. */
+/** Formats results as aligned columns for a person: the fixed ones around the details that the results carry. */
 export function resultTable(results: readonly Result[]): string {
   const details = new Set(results.flatMap((result) => Object.keys(result)));
   const columns = [

@@ -1,4 +1,4 @@
-/** One attack, in a process of its own: `attacker.ts NAME`, and who is attacked in ATTACK_TARGET. */
+/** Runs one attack in a process of its own: `attacker.ts NAME`; ATTACK_TARGET names the server to attack. */
 import type { Target } from './attacks.ts';
 import { ATTACKS, answers } from './attacks.ts';
 

@@ -1,4 +1,4 @@
-/** The attacks, as a tenant with a key can make them. Each goes on until its process is ended; each is bounded, on loopback. */
+/** The attacks that a tenant with a key can make. Each runs until its process is ended; each is bounded, on loopback. */
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,7 +14,7 @@ export interface Target {
 
 const MIB = 1_048_576;
 
-/** What the attack was answered, by status; 0: the connection ended without an answer. */
+/** Counts of the attacked server's answers, by status; 0: the connection ended without an answer. */
 export const answers = new Map<number, number>();
 
 function count(status: number): number {
@@ -22,7 +22,7 @@ function count(status: number): number {
   return status;
 }
 
-/** Sends, reads the answer to its end, and is surprised by nothing. */
+/** Sends a request and reads the answer to its end; errors are ignored. */
 function call(
   target: Target,
   method: string,
@@ -50,21 +50,21 @@ function call(
 
 const AGENT = new Agent({ keepAlive: true, maxSockets: 256 });
 
-/** So many at a time, for ever. */
+/** Runs `lanes` requests at a time, for ever. */
 function endlessly(lanes: number, work: (n: number) => Promise<unknown>): void {
   let n = 0;
   const lane = async () => {
     for (;;) {
       const begun = performance.now();
       await work(n++);
-      // What is refused without an answer would otherwise be a loop of this process alone.
+      // A refusal without an answer would otherwise be a loop of this process alone.
       if (performance.now() - begun < 1) await sleep(1);
     }
   };
   for (let at = 0; at < lanes; at += 1) void lane();
 }
 
-/** Connections that are kept open; one that ends is opened again, after a while. */
+/** Keeps connections open; a connection that ends is opened again, after a while. */
 function held(target: Target, connections: number, open: (socket: Socket) => void): void {
   const one = () => {
     const socket = connect(target.port, '127.0.0.1');

@@ -17,7 +17,7 @@ interface Run {
   readonly samples: readonly number[];
   readonly p99: number;
   readonly rise: number;
-  /** What the attack was answered, by status. */
+  /** Counts of the answers to the attack, by status. */
   readonly answers: string;
 }
 

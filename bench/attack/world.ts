@@ -1,4 +1,4 @@
-/** A server on TCP with two tenants: one who attacks, and one whose exec is timed. */
+/** Server on TCP with two tenants: an attacker, and a neighbour whose exec is timed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -21,9 +21,9 @@ const MEMORY = {
 
 export interface AttackWorld {
   readonly target: Target;
-  /** Milliseconds of one exec of the neighbour. */
+  /** Returns the milliseconds of one exec of the neighbour. */
   exec(): Promise<number>;
-  /** MiB of the server that lie in memory. */
+  /** Returns the MiB of the server that lie in memory. */
   resident(): number;
   close(): Promise<void>;
 }
@@ -106,7 +106,7 @@ export async function openAttackWorld(): Promise<AttackWorld> {
   };
 }
 
-/** Begins an attack. Resolves when it is under way, with how to end it, which tells what it was answered. */
+/** Begins an attack. Resolves when it is under way, with a function that ends it and returns the counts of its answers. */
 export async function begin(name: string, target: Target): Promise<() => Promise<string>> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'attacker.ts'), name], {
     env: { ...process.env, ATTACK_TARGET: JSON.stringify(target) },

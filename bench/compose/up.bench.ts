@@ -22,7 +22,7 @@ function stack(image: string): Record<string, string> {
   };
 }
 
-/** The same by hand: one shared connection, the same files, `docker-compose up -d`, and a command that runs inside. */
+/** Baseline by hand: one shared connection, the same files, `docker-compose up -d`, and a command that runs inside. */
 class ByHand {
   readonly #host: ComposeHost;
   readonly #directory = mkdtempSync(join(tmpdir(), 'sbx-by-hand-'));
@@ -113,7 +113,7 @@ async function measureOn(host: ComposeHost, rounds: number): Promise<Result[]> {
   try {
     await ours([], []);
     await theirs([], []);
-    // In turns, so that what else the machine does falls on both.
+    // In turns, so that other load of the machine falls on both.
     for (let n = 0; n < rounds; n += 1) {
       await ours(samples.up, samples.down);
       await theirs(samples.handUp, samples.handDown);

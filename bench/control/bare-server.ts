@@ -1,4 +1,4 @@
-/** The baseline: Fastify and bare durable SQLite commits, as many as a create makes, and nothing else. */
+/** Baseline: Fastify and bare durable SQLite commits, as many as a create makes, and nothing else. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import fastify from 'fastify';

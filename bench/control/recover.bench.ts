@@ -39,7 +39,7 @@ export const benchmark: Benchmark = {
   async run(context) {
     const count = context.smoke ? 10 : SANDBOXES;
     const dir = temporaryDir();
-    // Slow enough that all of them are still being made when the server dies.
+    // Slow enough that all sandboxes are still being made when the server dies.
     const stub = await startStubServer({ createMs: PROVISION_MS });
     writeFileSync(join(dir, 'stub.key'), stub.key);
     writeFileSync(

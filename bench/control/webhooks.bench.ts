@@ -18,7 +18,7 @@ import { summarize } from '../harness.ts';
 const RECEIVER_MS = 5;
 const SUBJECTS = 50;
 
-/** A receiver that thinks for a while before it says yes. */
+/** Receiver that waits for a while before it answers with success. */
 async function startReceiver(): Promise<{ url: string; close(): void }> {
   const server = createServer((request, response) => {
     request.resume();

@@ -11,7 +11,7 @@ export const benchmark: Benchmark = {
   description: 'POST /v1/sandboxes to ready from the pool of started containers (target p50 ≤ 10 ms)',
   async run(context) {
     return await withEngine('docker.create_warm', { warm: POOL }, async ({ engine, create, destroy }) => {
-      // A claim is measured, not the wait for one: the pool holds one before each.
+      // The claim is measured, not the wait for a warm sandbox: the pool holds one before each.
       const waiting = async () => {
         const listed = await engine.docker(
           'ps',

@@ -1,4 +1,4 @@
-/** What every benchmark of ext.docker needs: an engine of its own, the real server on it, and the bare Engine API beside it. */
+/** World of the benchmarks of ext.docker: an engine of its own, the real server on it, and the bare Engine API beside it. */
 import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
@@ -63,7 +63,7 @@ export async function withEngine(
   }
 }
 
-/** The Engine API as it is, over one kept connection. */
+/** Calls the bare Engine API over one kept connection. */
 export class BareEngine {
   readonly #agent = new Agent({ keepAlive: true });
   readonly #engine: Dockerd;
@@ -98,7 +98,7 @@ export class BareEngine {
     });
   }
 
-  /** The same limits on the wall as ours, with a program that waits. */
+  /** Creates a container with the same limits as ours, and a program that waits. */
   async create(): Promise<string> {
     const { Id } = await this.call('POST', '/containers/create', {
       Image: this.#engine.image,

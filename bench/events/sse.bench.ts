@@ -11,10 +11,10 @@ const SUBSCRIBERS = 1_000;
 const EVENTS_PER_SECOND = 1_000;
 const SECONDS = 10;
 const WARM_UP_LIVES = 600;
-/** requested, provisioning, ready, destroying, destroyed */
+/** Events of one sandbox: requested, provisioning, ready, destroying, destroyed. */
 const EVENTS_PER_LIFE = 5;
 
-/** Creates and destroys, `perSecond` a second as far as the server can. Resolves with how long it took. */
+/** Creates and destroys, `perSecond` a second as far as the server can. Resolves with the time that it took. */
 async function live(client: UnixClient, lives: number, perSecond: number): Promise<number> {
   const startedAt = Date.now();
   const running: Promise<unknown>[] = [];

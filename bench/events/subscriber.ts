@@ -3,12 +3,12 @@ import { connect } from 'node:net';
 
 const REQUEST = 'GET /v1/events HTTP/1.1\r\nhost: bench\r\naccept: text/event-stream\r\n\r\n';
 const MARK = Buffer.from('\ndata: ');
-/** Connections are read one after the other: they can share the place they are read into. */
+/** Buffer of all connections: they are read one after the other, so that they can share it. */
 const BUFFER = Buffer.alloc(65_536);
 
 /**
- * Follows the event log over a bare socket: with a thousand in one process, an HTTP client would be what is measured.
- * All count the events; a `timed` one also reads when each was made.
+ * Follows the event log over a bare socket: with a thousand subscribers in one process, an HTTP client would be measured instead.
+ * All count the events; a `timed` one also reads when each event was made.
  */
 export class Subscriber {
   received = 0;
@@ -17,7 +17,7 @@ export class Subscriber {
   readonly #socket: Socket;
   readonly #timed: boolean;
   #tail = '';
-  /** How much of the mark the last piece ended with. */
+  /** Number of bytes of the mark that the last piece ended with. */
   #matched = 0;
 
   constructor(path: string, timed: boolean) {

@@ -1,4 +1,4 @@
-/** The baseline of a sandbox's life, and what tells how fast this machine is in this minute: bare `crun run … true`. */
+/** Baseline of a sandbox's life, and a measure of this machine's present speed: bare `crun run … true`. */
 import { execFile, spawnSync } from 'node:child_process';
 import { chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,13 +11,13 @@ import { ascending } from './world.ts';
 const execute = promisify(execFile);
 
 export interface BareCrun {
-  /** Milliseconds of each of `runs`, one after another. */
+  /** Returns the milliseconds of each of `runs`, one after another. */
   times(runs: number): Promise<number[]>;
-  /** How many end in a second when every one of `lanes` runs one after another. */
+  /** Returns the number of runs that end in a second when each of `lanes` runs one after another. */
   perSecond(lanes: number, runsOfEach: number): Promise<number>;
 }
 
-/** Of the bundle of one of the sandboxes that live in `world`, as the runtime alone would be given it. */
+/** Returns the baseline for the bundle of a sandbox in `world`, as the runtime alone would run it. */
 export function bareCrun(world: World): BareCrun {
   const base = join(world.state, 'local');
   const name = readdirSync(join(base, 'sandboxes'))[0];
@@ -41,7 +41,7 @@ export function bareCrun(world: World): BareCrun {
   };
 }
 
-/** The median of a few runs, for a row whose own baseline is another one. */
+/** Returns the median of a few runs, for a row whose own baseline is another one. */
 export async function machineSpeed(world: World, runs: number): Promise<{ bare_crun_ms: number }> {
   const sandbox = await world.create();
   const times = await bareCrun(world).times(runs);
@@ -62,12 +62,12 @@ function plainConfig(config: Config): object {
     process: { ...config.process, args: ['/bin/true'] },
     mounts: [
       ...config.mounts.filter(({ destination }) => destination !== '/.init'),
-      // Ours lies below a layer that can be written; the plainest way to have it is a bind mount.
+      // Our /usr lies below a writable layer; the plainest equivalent is a bind mount.
       { destination: '/usr', source: '/usr', type: 'bind', options: ['bind', 'ro', 'nodev', 'idmap'] },
     ],
     linux: {
       ...config.linux,
-      // Ours lies ready; bare, the runtime makes its own.
+      // Our namespaces exist already; bare, the runtime makes its own.
       namespaces: config.linux.namespaces.map(({ type }) => ({ type })),
       uidMappings: range,
       gidMappings: range,

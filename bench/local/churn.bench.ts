@@ -8,7 +8,7 @@ import { ascending, skipped, whyNot, withWorld } from './world.ts';
 
 const LANES = 2;
 const SECONDS = 60;
-/** By then every path has been compiled and every cache has its size. */
+/** Rounds after which every path has been compiled and every cache has its size. */
 const WARM_UP = 400;
 
 async function footprint(world: World): Promise<Record<string, number>> {
@@ -41,7 +41,7 @@ export const benchmark: Benchmark = {
         await world.destroy(id);
       };
       for (let n = 0; n < context.iterations(WARM_UP); n++) await life();
-      // Not the very first: its bundle has the filter that the runtime still had to compile.
+      // The first bundle is skipped: the runtime still had to compile its filter.
       const sample = await world.create();
       const bare = bareCrun(world);
       await world.destroy(sample);

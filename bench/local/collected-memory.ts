@@ -1,4 +1,4 @@
-/** What a server holds once its garbage is collected: before that, its size tells how lazy the collector was. */
+/** Memory of a server after a garbage collection: before that, its size depends on the time of the last collection. */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +18,7 @@ export function answerWithMemory(stateDir: string): void {
   process.on('SIGUSR2', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
-    // What one collection lets go of, such as a closed socket, holds what the next one collects.
+    // Objects that one collection releases, such as a closed socket, hold objects that the next one collects.
     for (let round = 0; round < 3; round++) {
       collect();
       await sleep(50);
@@ -30,7 +30,7 @@ export function answerWithMemory(stateDir: string): void {
   });
 }
 
-/** Asks the server with this process id. */
+/** Returns the collected memory of the server with this process id. */
 export async function collectedMemory(pid: number, stateDir: string): Promise<CollectedMemory> {
   const path = pathIn(stateDir);
   rmSync(path, { force: true });

@@ -14,7 +14,7 @@ export const benchmark: Benchmark = {
       const samples: number[] = [];
       const life = async (into: number[]) => world.destroy(await timed(into, () => world.create()));
       for (let n = 0; n < context.iterations(20); n++) await life([]);
-      // Not the very first: its bundle has the filter that the runtime still had to compile.
+      // The first bundle is skipped: the runtime still had to compile its filter.
       const keeper = await world.create();
       const bare = bareCrun(world);
       const baseline: number[] = [];

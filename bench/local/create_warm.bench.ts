@@ -4,7 +4,7 @@ import { summarize } from '../harness.ts';
 import { machineSpeed } from './bare-crun.ts';
 import { ascending, skipped, timed, whyNot, withWorld } from './world.ts';
 
-/** Long enough for the pool to be full again: what is measured is the claim. */
+/** Wait until the pool is full again: the claim is measured. */
 const REFILL_MS = 60;
 
 export const benchmark: Benchmark = {

@@ -14,7 +14,7 @@ const availableKb = () => meminfoKb('MemAvailable');
 
 const median = (samples: number[]) => ascending(samples)[Math.floor(samples.length / 2)] ?? 0;
 
-/** What the kernel takes for an empty memory cgroup: so many that its counters, which lag behind, show them. */
+/** Memory that the kernel takes for an empty memory cgroup: made many times, since its counters lag behind. */
 function memoryGroupKb(): number {
   const root = '/sys/fs/cgroup/memory';
   if (!existsSync(root)) return 0;

@@ -16,15 +16,15 @@ function fill(files: number): string {
 }
 
 /**
- * What was just written would be waited for by everything durable on this disk, and what was just destroyed is still being
- * removed from it: files have been there for a while.
+ * Wait before a measurement: every durable write on this disk waits for recent writes, and a destroyed sandbox is still being
+ * removed from it.
  */
 async function settle(world: World): Promise<void> {
   while (readdirSync(join(world.state, 'local', 'trash')).length > 0) await sleep(20);
   execFileSync('sync');
 }
 
-/** Runs `work` while something in the sandbox writes all the time. */
+/** Runs `work` while a program in the sandbox writes all the time. */
 async function whileBusy(world: World, source: string, work: () => Promise<void>): Promise<void> {
   const writer = 'until [ -e stop ]; do date > busy; sleep 0.01; done';
   const writing = world.exec(source, ['/bin/sh', '-c', writer]);
@@ -42,7 +42,10 @@ async function fork(world: World, source: string): Promise<string> {
   return (await world.client.expect<{ sandbox_id: string }>(201, 'POST', path, {})).sandbox_id;
 }
 
-/** Of one that writes all the time, then of the same when it runs nothing: its files are written once for both. */
+/**
+ * Measures forks of a sandbox that writes all the time, then of the same one when it runs nothing: its files are written once for
+ * both.
+ */
 async function forks(world: World, context: BenchmarkContext, suffix: string): Promise<Result[]> {
   const files = context.smoke ? 20 : FILES;
   const creates: number[] = [];
@@ -51,7 +54,7 @@ async function forks(world: World, context: BenchmarkContext, suffix: string): P
   const baseline = ascending(creates);
   const idle: number[] = [];
   const busy: number[] = [];
-  /** Where the caches are as cold as they are for a fork that is not one of many. */
+  /** Samples with caches as cold as for a single fork. */
   const alone: number[] = [];
   for (let round = 0; round < context.iterations(5); round++) {
     await settle(world);

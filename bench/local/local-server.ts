@@ -1,4 +1,4 @@
-/** The real server with ext.local, in a process of its own; its spawner goes with it. */
+/** Real server with ext.local, in a process of its own; its spawner ends with it. */
 import { loadConfig } from '../../src/main/config/config.ts';
 import { serve } from '../../src/main/serve.ts';
 import { answerWithMemory } from './collected-memory.ts';

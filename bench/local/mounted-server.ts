@@ -1,4 +1,4 @@
-/** The same server with its state on a file system of its own, mounted where only it sees it: gone when it ends. */
+/** Server with its state on a file system of its own, mounted in its own namespace: it is gone when the server ends. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 

@@ -9,14 +9,14 @@ import { ascending, LIMITED, skipped, whyNot, withWorld } from './world.ts';
 
 const NEIGHBOURS = 2;
 const ROUNDS = 4;
-/** Time for the hogs to take what they may have. */
+/** Time for the hogs to reach their limits. */
 const SETTLE_MS = 1500;
 /** Samples of one phase stop here, so that a stalled machine does not stall the benchmark. */
 const PHASE_MS = 20_000;
-/** Times the idle p99. `answer`: what the server says of itself, which tells a slow server from slow sandboxes. */
+/** Targets as multiples of the idle p99. `answer`: the server's own time, which tells a slow server from slow sandboxes. */
 const TARGETS = { answer: null, exec: 3, create: 4 } as const;
 
-/** Each ends by itself, too. */
+/** Each hog ends by itself, too. */
 const HOGS = {
   cpu: 'for n in 1 2 3 4; do timeout 90 sh -c "while :; do :; done" & done; wait',
   disk: 'timeout 90 sh -c "while :; do dd if=/dev/zero of=big bs=1M count=192 conv=fsync 2>/dev/null; done"',
@@ -67,7 +67,7 @@ async function hog({ client }: World, kind: Kind): Promise<string> {
     ttl: '3m',
   });
   const command = ['/bin/sh', '-c', HOGS[kind]];
-  // Answered when the sandbox is destroyed, if at all.
+  // An answer comes when the sandbox is destroyed, if at all.
   void client.call('POST', `/v1/sandboxes/${sandbox_id}/exec`, { command }).catch(() => {});
   return sandbox_id;
 }

@@ -1,4 +1,4 @@
-/** What every benchmark of ext.local needs: a server, a client, and a way to leave nothing behind. */
+/** World of the benchmarks of ext.local: a server, a client, and a cleanup that removes everything. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export const LIMITED = {
 
 export interface World {
   readonly dir: string;
-  /** Where everything of the server lies, as we can reach it. */
+  /** Directory of the server's files, as this process can reach it. */
   readonly state: string;
   readonly client: UnixClient;
   readonly pid: number;
@@ -31,7 +31,7 @@ export interface World {
   destroy(id: string): Promise<void>;
 }
 
-/** Why nothing can be measured here, or `null`. */
+/** Returns why nothing can be measured here, or `null`. */
 export function whyNot(): string | null {
   if (process.platform !== 'linux') return 'not Linux';
   if (process.getuid?.() !== 0) return 'not root: limits are part of what is measured';
@@ -46,7 +46,7 @@ function mountCommand(kind: FileSystem, image: string, point: string): string {
   return `${path}; truncate -s 8G ${image} && ${MAKERS[kind]} ${image} >/dev/null 2>&1 && mount -o loop ${image} ${point}`;
 }
 
-/** Whether an image of it can be made and mounted here. */
+/** Returns whether an image of this file system can be made and mounted here. */
 export function canMount(kind: FileSystem): boolean {
   const dir = temporaryDir();
   mkdirSync(join(dir, 'point'));
@@ -114,16 +114,16 @@ export async function withWorld(
 }
 
 export interface DockerBaseline {
-  /** What the row says about it. */
+  /** Note of the row. */
   readonly note: string;
-  /** Milliseconds of a docker command, ascending; `null` where there is no engine. */
+  /** Returns the milliseconds of a docker command, ascending; `null` where there is no engine. */
   runs(times: number, ...args: string[]): number[] | null;
   output(...args: string[]): string;
   readonly image: string;
   close(): Promise<void>;
 }
 
-/** An engine of our own, in namespaces of its own: nobody's images and containers are touched. */
+/** Engine of our own, in namespaces of its own: images and containers of this machine are not touched. */
 export async function dockerBaseline(): Promise<DockerBaseline> {
   const reason = whyNoDockerd();
   if (reason !== null) {
@@ -158,7 +158,7 @@ export async function dockerBaseline(): Promise<DockerBaseline> {
   };
 }
 
-/** One row that says why there is no number. */
+/** Returns one row that says why there is no number. */
 export function skipped(name: string, reason: string): Result[] {
   return [summarize({ name, unit: 'ms', samples: [0], details: { skipped: reason } })];
 }

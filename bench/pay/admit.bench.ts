@@ -5,7 +5,7 @@ import { BENCH_PROFILE } from '../control/profile.ts';
 import type { Benchmark } from '../harness.ts';
 import { measure, summarize } from '../harness.ts';
 
-/** Plan, quote, hold, sandbox, first attempt and events are one commit. */
+/** Commits of an admission: plan, quote, hold, sandbox, first attempt and events are one. */
 const COMMITS_PER_ADMISSION = 1;
 
 export const benchmark: Benchmark = {
@@ -25,7 +25,7 @@ export const benchmark: Benchmark = {
       const budget = { scope: 'workspace', period: 'month', limit_micro_usd: 1_000_000_000_000 };
       await client.expect(201, 'POST', '/v1/budgets', budget);
       const samples: number[] = [];
-      // What an admission sets going is over before the next one is measured.
+      // Work that an admission starts is over before the next one is measured.
       const admit = async () => {
         const begun = performance.now();
         const made = await client.expect(202, 'POST', '/v1/sandboxes?wait=none', {

@@ -9,7 +9,7 @@ import { measure, summarize } from '../harness.ts';
 
 const CANDIDATES = 50;
 
-/** Every tenth cannot do what is asked, the others differ in price, speed and success. */
+/** Candidates: every tenth cannot meet the request, the others differ in price, speed and success. */
 function headers(): ExtensionHeader[] {
   return Array.from({ length: CANDIDATES }, (_, n) => ({
     id: `ext.saas-stub#n${n}`,
