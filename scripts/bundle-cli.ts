@@ -13,7 +13,7 @@ import type { Plugin } from 'rolldown';
 import { rolldown } from 'rolldown';
 import { putInPlace, ROOT } from './bundle-place.ts';
 
-/** What is imported of the server stays outside, and is where `placeOf` says for its path below src/main/. */
+/** Imports of server modules stay outside the bundle; `placeOf` gives their path for one below src/main/. */
 function serverOutside(placeOf: (path: string) => string): Plugin {
   return {
     name: 'server-outside',
@@ -24,10 +24,10 @@ function serverOutside(placeOf: (path: string) => string): Plugin {
   };
 }
 
-/** As `bundle-server.ts` leaves it. */
+/** Bundle of the server, made by `bundle-server.ts`. */
 const beside = (path: string) => `../server/${parse(path).name}.mjs`;
 
-/** Commander could start programs for subcommands; ours never do, and the module is dear. */
+/** Commander could start programs for subcommands; ours never do, and the module is slow to load. */
 const NO_PROGRAMS: Plugin = {
   name: 'no-programs',
   resolveId: (source, importer) =>
@@ -35,7 +35,7 @@ const NO_PROGRAMS: Plugin = {
   load: (id) => (id === '\0no-programs' ? 'export default {}' : null),
 };
 
-/** What every command needs is one file: each further one costs half a millisecond. */
+/** Modules that every command needs are one file: each further one costs half a millisecond. */
 const COMMON =
   /node_modules\/commander\/|\/cli\/(?:args|output)\/|\/cli\/(?:program|invocation\/(?:invocation|listing|global-options)|failures\/(?:nearest-name|usage-error|command-failure)|process\/interrupts|help\/command-notes|daemon\/daemon-files)\.|\/client\/(?:transport\/(?:api-error|connection-error|fresh-key|open-transport|paged-list|path-of|plain-exchange|retry-policy|send-body|server-address|transport)|resources\/sandboxes)\.|no-programs/;
 

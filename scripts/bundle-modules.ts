@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 
 /**
- * Server programs with all that they import, as a few files in `dir`: most of a start is finding and compiling modules.
- * `sources` is where the migrations are that the store looks for beside itself.
+ * Bundles server programs with all that they import into a few files in `dir`: most of a start is finding and compiling modules.
+ * `sources` holds the migrations that the store looks for beside itself.
  */
 export async function bundleModules(
   input: Readonly<Record<string, string>>,

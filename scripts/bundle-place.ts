@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '..');
 
-/** Fills `.build/NAME` beside what is in use, then in its place: what runs meanwhile keeps the files it started with. */
+/** Fills `.build/NAME` beside the directory in use, then swaps the two: running programs keep the files they started with. */
 export async function putInPlace(name: string, fill: (dir: string) => Promise<void>): Promise<void> {
   const build = join(ROOT, '.build');
   const fresh = `${name}-${process.pid}`;

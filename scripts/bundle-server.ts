@@ -8,7 +8,7 @@ import { basename, join } from 'node:path';
 import { bundleModules } from './bundle-modules.ts';
 import { putInPlace, ROOT } from './bundle-place.ts';
 
-/** What the command line imports of it, as paths below src/main/. */
+/** Imports of the command line from the server, as paths below src/main/. */
 const ENTRIES = ['config/config', 'daemon', 'serve'];
 
 async function bundle(sources: string, extension: 'ts' | 'js', dir: string): Promise<void> {

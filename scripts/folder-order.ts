@@ -19,7 +19,7 @@ function room(holds: string, folders: Readonly<Record<string, string>> = { '.': 
   return { holds, folders: Object.entries(folders).map(([place, what]) => ({ place, holds: what })) };
 }
 
-/** Parts of every extension: what its own directory holds. */
+/** Parts of every extension: the files of its own directory. */
 const EXTENSION_ROOT = 'The extension itself, its configuration and its handle.';
 
 export const ROOMS: Readonly<Record<string, Room>> = {

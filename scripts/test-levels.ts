@@ -1,4 +1,4 @@
-/** The levels of `npm test`, in the order they are told; `test-run/schedule.ts` says what runs when. */
+/** Levels of `npm test`, in the order of the report; `test-run/schedule.ts` decides which run at the same time. */
 import { existsSync, globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
@@ -11,11 +11,11 @@ export interface TestLevel {
    * `background` behind it at the least priority; `alone` what looks at the whole machine, or measures it.
    */
   company: 'checks' | 'in turn' | 'background' | 'alone';
-  /** What is run a second time, alone, after a failure. What depends on nothing but the sources is never. */
+  /** Repetition after a failure, alone on the machine. A level that depends on nothing but the sources is never repeated. */
   again: 'files' | 'whole' | 'never';
-  /** Several times what it takes on a slow machine: for what hangs. */
+  /** Limit of a level: several times its duration on a slow machine, for a program that hangs. */
   limitMinutes: number;
-  /** Why the level cannot run here, or undefined when it can. A level that is skipped always says why. */
+  /** Returns why the level cannot run here, or undefined when it can. A skipped level always has a reason. */
   skipReason(): string | undefined;
 }
 
@@ -26,12 +26,12 @@ interface VitestLevel {
   exclude: readonly string[];
   testTimeoutMs: number;
   limitMinutes: number;
-  /** Its files look at what the whole machine has, so that they run one after the other. */
+  /** Files of the level look at the whole machine, so that they run one after the other. */
   alone?: boolean;
 }
 
 const SUITE_OF_AN_EXTENSION = 'src/**/conformance.test.ts';
-/** They start processes and wait for them, beside their source or not: the inner loop is seconds. */
+/** Files that start processes and wait for them, beside their source or not: the inner loop is seconds. */
 const WITH_PROCESSES = [
   'src/extensions/local/host/host-canary.test.ts',
   'src/extensions/saas-stub/faults.test.ts',

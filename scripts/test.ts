@@ -27,7 +27,7 @@ if (unknown.length > 0) {
 const outcomes = wanted.length > 0 ? await runNamed() : await runAll();
 console.log(`\n${summaryOf(outcomes)}`);
 
-// A run in which nothing ran has shown nothing.
+// A run without any test has shown nothing.
 const failed = outcomes.some(({ verdict }) => verdict === 'failed');
 const ran = outcomes.some(({ verdict }) => verdict !== 'skipped');
 process.exit(failed || !ran ? 1 : 0);

@@ -12,7 +12,7 @@ import { profilePage } from './profile-page.ts';
 import { profileSchema } from './profile-schema.ts';
 import { capabilityEntry, capabilityIndex, extensionEntries } from './registry-entries.ts';
 
-/** The one list: whatever is here is written by `npm run generate` and checked by `npm run generate:check`. */
+/** List of all generators: `npm run generate` writes each, and `npm run generate:check` checks it. */
 export const allGenerators: readonly Generator[] = [
   profileSchema,
   profilePage,

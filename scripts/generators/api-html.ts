@@ -27,7 +27,7 @@ th { font-weight: 600; opacity: .75 }
 @media (max-width: 50rem) { body { display: block } nav { position: static; height: auto; border: 0 } main { padding: 1rem } }
 `;
 
-/** Hides what does not hold every word that was typed. */
+/** Hides entries that lack one of the typed words. */
 const SCRIPT = `
 const field = document.querySelector('#find');
 const entries = [...document.querySelectorAll('[data-text]')];
@@ -41,7 +41,7 @@ function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** Text with \`code\` in it. */
+/** Formats text with \`code\` in it. */
 function prose(text: string): string {
   return text
     .split(/(`[^`]*`)/)
@@ -51,7 +51,7 @@ function prose(text: string): string {
 
 const MARK = '\u0001';
 
-/** Links are set apart first, since everything else is escaped. */
+/** Links are set apart first, since all other text is escaped. */
 function kind(schema: Schema): string {
   const text = kindOf(schema, (name) => `${MARK}${name}${MARK}`);
   return text

@@ -1,4 +1,4 @@
-/** The rooms of `docs/architecture.md`, with their folders and what each holds. The rest of the page is written by hand. */
+/** Writes the rooms of `docs/architecture.md`, with their folders and their content. The rest of the page is written by hand. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Room } from '../folder-order.ts';
@@ -15,7 +15,7 @@ const END = '<!-- End of what is written. -->';
 const config: string = '../../.dependency-cruiser.mjs';
 const { default: rules } = await import(config);
 
-/** Which other rooms a room may import, as the rule says that checks it. */
+/** Returns the other rooms that a room may import, from the rule that checks it. */
 function mayImport(room: string): string {
   const [top, ...inside] = room.split('/');
   if (top !== 'src') return '';

@@ -1,4 +1,4 @@
-/** The list of attempts by level: all of it on a page of its own, and in numbers where the levels are explained. */
+/** Writes the list of attempts by level: all of it on a page of its own, and in numbers where the levels are explained. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ALL_ATTEMPTS } from '../../tests/security/attempts/all-attempts.ts';
@@ -22,7 +22,7 @@ const headings = settings.map((setting) => {
   return `\`${level}\`: ${backend}, ${who}`;
 });
 
-/** `held`, or how many of each. */
+/** Returns `held`, or the number of each result. */
 function summary(of: AttemptClass, setting: Setting): string {
   const all = of.attempts.map((attempt) => expectedOf(of, attempt, setting));
   const counted = words
@@ -48,7 +48,7 @@ function meanings(): string {
   return words.map((word) => `- **${word}**: ${EXPECTED[word]}.`).join('\n');
 }
 
-/** What ends alike stands in one row. */
+/** Groups attempts with equal results into one row. */
 function groups(of: AttemptClass): string[][] {
   const found = new Map<string, Attempt[]>();
   for (const attempt of of.attempts) {

@@ -20,7 +20,7 @@ async function defined(entry: CommandEntry): Promise<Defined> {
 
 const all = await Promise.all(COMMANDS.filter(({ group }) => group !== null).map(defined));
 
-/** Those of every command are told once. */
+/** Options of every command are listed once. */
 function ownOptions(command: Command): Command['options'] {
   return command.options.filter(({ helpGroupHeading }) => helpGroupHeading !== GLOBAL_GROUP);
 }
@@ -30,7 +30,7 @@ function defaultText(value: unknown, negate: boolean): string {
   return `; default \`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }
 
-/** Prose in a table cell: `<id>` would be taken for markup. */
+/** Escapes prose for a table cell: `<id>` would be taken for markup. */
 function prose(text: string): string {
   return text.replaceAll('<', '&lt;');
 }
@@ -74,7 +74,7 @@ function leaf(command: Command, name: string): string[] {
 
 function example(name: string): string[] {
   const found = COMMAND_EXAMPLES[name] ?? [];
-  // A sentence stands between them: text right below a command would be what it prints.
+  // A sentence stands between them: text right below a command would look like its output.
   return found.flatMap(({ runs, text }, at) => [
     ...(at === 0 ? [] : ['Also:']),
     `\`\`\`${runs ? 'sh' : 'text'}\n${text}\n\`\`\``,

@@ -22,7 +22,7 @@ const FROM_SETTINGS: Readonly<Record<string, keyof ControlSettings>> = {
   'retention.idempotency_keys': 'keepIdempotencyMs',
 };
 
-/** For fields whose schema says nothing of them. */
+/** Descriptions of fields whose schema has none. */
 const MEANINGS: Readonly<Record<string, string>> = {
   'log.level': 'Of the server’s own log, on stderr.',
   'timing.first_retry': 'The pause before a failed step is tried again; it doubles from try to try.',
@@ -38,7 +38,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'limits.living_sandboxes': 'How many sandboxes a workspace may have at once.',
 };
 
-/** Variables of the server and of the command, with what they stand for. */
+/** Variables of the server and of the command, with their meaning. */
 const VARIABLES: readonly (readonly [name: string, who: string, meaning: string])[] = [
   ['SANDBOXER_CONFIG', 'server', 'The configuration file. Without it every default holds.'],
   [
@@ -94,7 +94,7 @@ function defaultOf({ path, schema, required }: Field): string {
   return defaultText(value ?? schema.default ?? value);
 }
 
-/** A map of instances is shown with a name to fill in. */
+/** Shows a map of instances with a name to fill in. */
 function allFields(schema: Schema): Field[] {
   return fieldsOf(schema).flatMap((field) => {
     const { additionalProperties: each } = field.schema;

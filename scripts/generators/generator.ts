@@ -1,12 +1,12 @@
 /** One file that is written by `npm run generate` and never by hand. */
 export interface Generator {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly file: string;
-  /** The whole text. The same sources give the same text, byte for byte. */
+  /** Returns the whole text. The same sources give the same text, byte for byte. */
   render(): string;
 }
 
-/** A page starts by saying where it comes from. */
+/** Returns a page that begins with its source. */
 export function page(source: string, ...paragraphs: string[]): string {
   const origin = `<!-- Written by \`npm run generate\` from ${source}. Do not edit. -->`;
   return `${[origin, ...paragraphs].join('\n\n')}\n`;

@@ -51,12 +51,12 @@ const { version } = JSON.parse(
   readFileSync(path.resolve(import.meta.dirname, '../../package.json'), 'utf8'),
 ) as { version: string };
 
-/** What `/v1/openapi.json` answers. */
+/** Document that `/v1/openapi.json` answers with. */
 export function apiDocument(): ApiDocument {
   return JSON.parse(JSON.stringify(openApiDocument(ROUTE_TABLE, version))) as ApiDocument;
 }
 
-/** In the order of the route table. */
+/** Operations in the order of the route table. */
 export function operationsOf(document: ApiDocument, tag: string): ListedOperation[] {
   return Object.entries(document.paths).flatMap(([url, methods]) =>
     Object.entries(methods)
@@ -65,7 +65,7 @@ export function operationsOf(document: ApiDocument, tag: string): ListedOperatio
   );
 }
 
-/** Who may: the scope a key needs, or that none is needed. */
+/** Returns the scope that a key needs, or that none is needed. */
 export function scopeText(operation: Operation): string {
   const scope = operation['x-scope'];
   if (operation.security?.length === 0) return 'no key';

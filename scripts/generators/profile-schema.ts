@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Profile } from '../../src/contract/profiles/profile.ts';
 import type { Generator } from './generator.ts';
 
-/** As much of JSON Schema as zod writes for a profile. */
+/** Subset of JSON Schema that zod writes for a profile. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
@@ -17,7 +17,7 @@ export interface JsonSchema {
   readonly additionalProperties?: JsonSchema | boolean;
 }
 
-/** What a person may write: durations and sizes as text, and everything with a default left out. */
+/** Schema of a profile as a person may write it: durations and sizes as text, and everything with a default optional. */
 export function profileJsonSchema(): JsonSchema {
   const { $schema, ...schema } = z.toJSONSchema(Profile, {
     io: 'input',

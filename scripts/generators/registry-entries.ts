@@ -19,7 +19,7 @@ import { listOf } from './scope-lists.ts';
 
 const WRITTEN = 'Written by `npm run generate` from the code. Do not edit.';
 
-/** At their best: a machine or engine that can do less declares less. */
+/** Capabilities at their best: a machine or engine that can do less declares less. */
 export const extensionEntries: readonly Generator[] = BUILTINS.map(
   ({ id, title, bestOn, capabilitiesAtBest }) => ({
     file: `registry/extensions/${id}.yaml`,
@@ -35,10 +35,10 @@ function profileIds(): string[] {
     .sort();
 }
 
-/** The titles of SCOPE.md's list: what the charter promises and nothing here does. */
+/** Titles of the list in SCOPE.md: promises of the charter that nothing here fulfils yet. */
 const NOT_YET = listOf('Not yet').map(({ title }) => title);
 
-/** What a federation asks of every capability; what is missing is read from `SCOPE.md`. */
+/** Requirements of a federation for every capability; the missing ones are read from `SCOPE.md`. */
 const ENTRY: FederatedCapability = {
   id: CAPABILITY_ID,
   name: CAPABILITY_NAME,
@@ -94,14 +94,14 @@ const ENTRY: FederatedCapability = {
 
 const ENTRY_FILE = `registry/capabilities/${CAPABILITY_ID}.md`;
 
-/** Front matter for programs that index it, a page for people. */
+/** Front matter for indexing programs, a page for people. */
 export const capabilityEntry: Generator = {
   file: ENTRY_FILE,
   render: () =>
     `---\n${stringify(ENTRY)}---\n\n<!-- ${WRITTEN} -->\n\n# ${CAPABILITY_NAME}\n\n${CAPABILITY_SUMMARY}\n\nA running installation gives its own entry, with what it really has, at \`GET /v1/registry\` and by \`sandboxer registry export\`.\n`,
 };
 
-/** What a federation fetches first. */
+/** Document that a federation fetches first. */
 export const capabilityIndex: Generator = {
   file: 'registry/indexes/capabilities.yaml',
   render: () =>

@@ -1,4 +1,4 @@
-/** JSON Schema in words, for the pages that are made from it. */
+/** Describes JSON Schema in words, for the pages made from it. */
 
 export interface Schema {
   readonly $ref?: string;
@@ -22,7 +22,7 @@ export interface Schema {
   readonly maxLength?: number;
 }
 
-/** Every duration has the same pattern, whatever it is called. */
+/** Returns whether a schema is a duration: every duration has the same pattern, whatever its name. */
 export function isDuration(schema: Schema): boolean {
   return (schema.anyOf ?? []).some((option) => option.pattern?.includes('[smhdw]') || isDuration(option));
 }
@@ -40,7 +40,7 @@ function allowsNull(schema: Schema): boolean {
   return (schema.anyOf ?? schema.oneOf ?? []).some(allowsNull);
 }
 
-/** The kind of value, with names of other schemas written by `link`. */
+/** Returns the kind of value, with names of other schemas written by `link`. */
 export function kindOf(schema: Schema, link: (name: string) => string): string {
   const name = nameOf(schema);
   if (name !== null) return link(name);
@@ -72,7 +72,7 @@ function plainKind(type: string, schema: Schema, link: (name: string) => string)
 
 const SMALLEST_WORTH_SAYING = 1_000_001;
 
-/** Limits that only say how large a number can be at all are left out. */
+/** Limits that are only those of the number type are left out. */
 function rangeOf(kind: string, { minimum, maximum }: Schema): string {
   if (minimum === undefined || maximum === undefined || maximum >= SMALLEST_WORTH_SAYING) return kind;
   return `${kind}, ${minimum} to ${maximum}`;
@@ -84,7 +84,7 @@ export interface Field {
   readonly required: boolean;
 }
 
-/** The fields of a schema and of the nameless ones within it. */
+/** Returns the fields of a schema and of the nameless ones within it. */
 export function fieldsOf(schema: Schema, path = ''): Field[] {
   const required = new Set(schema.required ?? []);
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
@@ -98,7 +98,7 @@ export function fieldsOf(schema: Schema, path = ''): Field[] {
   });
 }
 
-/** As it is written in YAML or JSON; empty when there is none worth showing. */
+/** Returns the default as written in YAML or JSON; empty when there is none worth showing. */
 export function defaultText(value: unknown): string {
   if (value === undefined) return '';
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return '';

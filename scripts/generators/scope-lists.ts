@@ -1,11 +1,11 @@
-/** The lists of `SCOPE.md` as data: `- **Title**: text with `names` in it.` */
+/** Reads the lists of `SCOPE.md` as data: `- **Title**: text with `names` in it.` */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 interface ScopeItem {
   readonly title: string;
   readonly text: string;
-  /** What stands in backticks. */
+  /** Names that stand in backticks. */
   readonly names: readonly string[];
 }
 

@@ -1,6 +1,6 @@
-/** What a vitest run says while it runs, one JSON line for each thing: also a run that is killed has said what ended before. */
+/** Journal of a vitest run, one JSON line for each event: a killed run has recorded all that ended before. */
 export interface Failure {
-  /** Null: something outside of any test, such as a hook or a process that ended. */
+  /** Null: an error outside of any test, such as a hook or a process that ended. */
   test: string | null;
   message: string;
 }
@@ -14,7 +14,7 @@ export interface FileResult {
 export type JournalEntry =
   | { kind: 'meant'; files: string[] }
   | ({ kind: 'ended' } & FileResult)
-  /** An error that no test threw; `file` is null where vitest cannot tell whose it is. */
+  /** Error that no test threw; `file` is null where vitest cannot tell its origin. */
   | { kind: 'stray'; file: string | null; message: string };
 
 /** A last line that was cut off is left out: its writer was killed. */

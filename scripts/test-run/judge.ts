@@ -1,21 +1,21 @@
-/** What is said of a level by how its runs ended. */
+/** Judges a level by the end of its runs. */
 import type { Failure, JournalEntry } from './journal.ts';
 import type { Ended } from './run-command.ts';
 
 export type Verdict = 'passed' | 'failed' | 'skipped';
 
-/** What went wrong with one file; with the level as a whole when `file` is null. */
+/** Trouble of one file; of the level as a whole when `file` is null. */
 export interface Trouble {
   file: string | null;
   failures: Failure[];
 }
 
 export interface Unsteady extends Trouble {
-  /** What the second run said, alone on the machine; undefined when it passed. */
+  /** Message of the second run, alone on the machine; undefined when it passed. */
   again: Failure[] | undefined;
 }
 
-/** In words, how a command ended other than well; undefined for success. */
+/** Returns in words how a command ended; undefined for success. */
 export function endedBadly({ code, signal, stoppedAfterMs, problem }: Ended): string | undefined {
   if (stoppedAfterMs !== undefined) return `stopped after ${Math.round(stoppedAfterMs / 60_000)} min`;
   if (problem !== undefined) return problem;
@@ -24,8 +24,8 @@ export function endedBadly({ code, signal, stoppedAfterMs, problem }: Ended): st
 }
 
 /**
- * The troubles of a vitest run. There is none exactly if it passed: a failure that no file accounts for is the level's, and
- * an error of nobody is that of the files without a result, whose worker died.
+ * Returns the troubles of a vitest run: none exactly if it passed. A failure that no file accounts for belongs to the level, and
+ * an error without an origin to the files without a result, whose worker died.
  */
 export function troublesOf(journal: readonly JournalEntry[], ended: Ended): Trouble[] {
   const bad = endedBadly(ended);
@@ -54,13 +54,13 @@ export function troublesOf(journal: readonly JournalEntry[], ended: Ended): Trou
   return [...troubles].map(([file, failures]) => ({ file, failures }));
 }
 
-/** What to run once more: the files in trouble; null for the level as a whole, which then includes all of them. */
+/** Returns the files to run once more: those in trouble; null for the level as a whole, which then includes all of them. */
 export function toRepeat(troubles: readonly Trouble[]): (string | null)[] {
   const files = troubles.map(({ file }) => file);
   return files.includes(null) ? [null] : files;
 }
 
-/** The first troubles, each with what came of running it again. What was not run again failed. */
+/** Returns the first troubles, each with the result of its second run. Troubles that were not run again have failed. */
 export function judged(
   first: readonly Trouble[],
   again: ReadonlyMap<string | null, readonly Trouble[]>,

@@ -5,19 +5,19 @@ export interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
   seconds: number;
-  /** The limit, where it was what ended the command. */
+  /** Limit, where it ended the command. */
   stoppedAfterMs?: number;
-  /** Why the command could not be started. */
+  /** Reason why the command could not be started. */
   problem?: string;
 }
 
 interface RunOptions {
-  /** What the command says goes there; without it, to where this process says things. */
+  /** File for the command's output; without it, the output goes to that of this process. */
   logFile?: string;
   environment?: Record<string, string>;
-  /** After that its whole process group is ended. */
+  /** Time after which its whole process group is ended. */
   limitMs?: number;
-  /** It takes the processor time that nobody else wants. */
+  /** Runs at the least priority: only idle processor time. */
   background?: boolean;
 }
 
@@ -26,8 +26,8 @@ const LEAST_NICE = 19;
 const groups = new Set<number>();
 
 /**
- * A command with a log runs in a process group of its own, so that a limit or an interrupt ends all of it. Without one it
- * shares ours, and the terminal.
+ * Runs a command. With a log, it has a process group of its own, so that a limit or an interrupt ends all of it; without one it
+ * shares our group and the terminal.
  */
 export async function runCommand(command: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const { logFile, environment = {}, limitMs, background = false } = options;
@@ -60,7 +60,7 @@ export async function runCommand(command: readonly string[], options: RunOptions
   });
   clearTimeout(limit);
   clearTimeout(mercy);
-  // What a killed command left behind would disturb whatever runs next.
+  // Processes left by a killed command would disturb the next one.
   if (stopped) endGroup(child.pid, 'SIGKILL');
   if (child.pid !== undefined) groups.delete(child.pid);
   const seconds = (performance.now() - startedAt) / 1000;
@@ -79,15 +79,17 @@ function endGroup(leader: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal);
   } catch {
-    // It is gone.
+    // The process is gone.
   }
 }
 
-/** Where the kernel shares out time by session first, niceness says nothing to other sessions. */
+/**
+ * Lowers the priority of the session: where the kernel shares time by session first, niceness has no effect on other sessions.
+ */
 function giveWay(leader: number): void {
   try {
     writeFileSync(`/proc/${leader}/autogroup`, `${LEAST_NICE}`);
   } catch {
-    // No such kernel, or it does not share by session.
+    // The kernel is another one, or does not share by session.
   }
 }

@@ -8,12 +8,12 @@ import type { Outcome } from './summary.ts';
 import { verdictLine } from './summary.ts';
 
 const PROGRESS_EVERY_MS = 60_000;
-/** So late, nothing is run again: a run that is broken all over ends in good time. */
+/** Time after which nothing is run again: a run with many failures ends in good time. */
 const LAST_REPEAT_AFTER_MS = 60 * 60_000;
 
 /**
- * Every level, then once more, with nothing beside it, each file that failed: what passes then failed for want of a quiet
- * machine, which is told, and is no failure. `directory` takes the logs; `say` gets each level's output as a whole.
+ * Runs every level, then each failed file once more, alone: a file that passes then failed for want of a quiet machine, which is
+ * reported and is no failure. `directory` takes the logs; `say` gets each level's output as a whole.
  */
 export async function runEverything(
   levels: readonly TestLevel[],

@@ -8,7 +8,7 @@ import { endedBadly, troublesOf } from './judge.ts';
 import type { Ended } from './run-command.ts';
 import { runCommand } from './run-command.ts';
 
-/** How much of what a command said last tells why it failed. */
+/** Number of last lines of a command's output that show why it failed. */
 const LAST_LINES = 20;
 
 export class LevelRun {
@@ -24,7 +24,7 @@ export class LevelRun {
     this.#journalFile = join(own, 'journal');
   }
 
-  /** All of the level, or one file of it. */
+  /** Runs all of the level, or one file of it. */
   async run(file: string | null): Promise<{ ended: Ended; troubles: Trouble[] }> {
     const { command, again, company, limitMinutes } = this.level;
     const ended = await runCommand(file === null ? command : [...command, file], {
@@ -47,7 +47,7 @@ export class LevelRun {
     return this.#journal.flatMap((entry) => (entry.kind === 'ended' ? [entry] : []));
   }
 
-  /** In a few words, how far it is. */
+  /** Returns its progress in a few words. */
   get progress(): string {
     const meant = this.#journal.flatMap((entry) => (entry.kind === 'meant' ? entry.files : [])).length;
     const failed = this.files.filter(({ failures }) => failures.length > 0).length;

@@ -1,4 +1,4 @@
-/** Which levels run at the same time. Steadiness comes before minutes. */
+/** Schedule of the levels: which run at the same time. Steadiness comes before minutes. */
 import type { TestLevel } from '../test-levels.ts';
 
 /** Levels that start in their order, at most `atOnce` of them at a time. */
@@ -11,8 +11,8 @@ export interface Queue {
 export type Stage = Queue[];
 
 /**
- * Checks first, side by side; then what waits for processes in turn, with what only computes behind it; and last, each
- * by itself, what looks at the whole machine.
+ * Checks first, side by side; then levels that wait for processes, in turn, with those that only compute behind them; and last,
+ * one by one, levels that look at the whole machine.
  */
 export function stagesOf(levels: readonly TestLevel[]): Stage[] {
   const of = (company: TestLevel['company']) => levels.filter((level) => level.company === company);

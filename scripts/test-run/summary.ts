@@ -1,4 +1,4 @@
-/** The last words of a run: what was slow, what failed, what was unsteady, and a table whose last line counts. */
+/** Prints the end of a run: slow, failed and unsteady files, and a table whose last line counts. */
 import { styleText } from 'node:util';
 import type { Failure, FileResult } from './journal.ts';
 import type { Unsteady, Verdict } from './judge.ts';
@@ -7,7 +7,7 @@ export interface Outcome {
   name: string;
   verdict: Verdict;
   seconds: number;
-  /** Why it was skipped, or how it ended. */
+  /** Reason why the level was skipped, or how it ended. */
   note: string;
   troubles: Unsteady[];
   files: FileResult[];
