@@ -1,18 +1,18 @@
 import { ANY_TREE, goesUpAgain, judgeLink, partsOf } from './link-judge.ts';
 import { PathTable, TOP } from './path-table.ts';
 
-/** Files, directories and links of one archive, directories that no entry names included. */
+/** Paths of one archive: files, directories and links, directories that no entry names included. */
 const MOST_PATHS = 2_000_000;
 
 /**
- * The links of one archive, in whatever order its entries come. `take` refuses at once what the rest of the archive cannot
- * make right; `finish` judges the links whose targets depend on directories that may come later.
+ * Checks the links of one archive, whatever order its entries have. `take` refuses at once a link that no later entry can make
+ * right; `finish` judges the links whose targets depend on later directories.
  */
 export class ArchiveLinks {
   readonly #paths = new PathTable();
   readonly #open: { readonly name: string; readonly target: string }[] = [];
 
-  /** `null`, or why the entry is refused. `name` is relative and has no `..`. */
+  /** Returns `null`, or why the entry is refused. `name` is relative and has no `..`. */
   take(name: string, kind: 'file' | 'directory' | 'symlink', target: string | null): string | null {
     const parts = partsOf(name);
     const path = parts.join('/');
@@ -24,7 +24,7 @@ export class ArchiveLinks {
     return null;
   }
 
-  /** After the last entry: `null`, or why the archive is refused. */
+  /** Called after the last entry: returns `null`, or why the archive is refused. */
   finish(): string | null {
     const look = (path: string) => {
       const kind = this.#paths.at(partsOf(path));
@@ -37,7 +37,7 @@ export class ArchiveLinks {
     return null;
   }
 
-  /** A path that is a link or a directory in one entry is nothing else in another. */
+  /** A path that is a link or a directory in one entry has the same kind in every other. */
   #place(parts: readonly string[], kind: 'file' | 'directory' | 'symlink'): string | null {
     if (this.#paths.size + parts.length > MOST_PATHS) return `there are more than ${MOST_PATHS} paths`;
     let directory = TOP;

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * File names are bytes, and text only by custom. Here they are text in which a byte that belongs to no character stands as a
- * lone surrogate, U+DC80 to U+DCFF, which no text has of its own: nothing is lost on the way to bytes and back.
+ * File names are bytes, and only mostly text. Here they are text in which a byte that belongs to no character stands as a lone
+ * surrogate, U+DC80 to U+DCFF, which no text has of its own: nothing is lost on the way to bytes and back.
  */
 const ESCAPED = 0xdc00;
 
@@ -39,7 +39,7 @@ export function bytesOfName(name: string): Buffer {
   return Buffer.concat(parts);
 }
 
-/** A path as the file system takes it. */
+/** Returns a path as the file system takes it. */
 export function hostPath(path: string): string | Buffer {
   return path.isWellFormed() ? path : bytesOfName(path);
 }

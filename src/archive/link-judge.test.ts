@@ -83,7 +83,7 @@ it('targets: which go up behind a name, from which directories, and how they rea
   ]);
 });
 
-/** Where the kernel leads, by the path of what it opens; `null` when nothing is there. */
+/** Returns the path that the kernel resolves a path to; `null` when nothing is there. */
 function byKernel(path: string): string | null {
   const O_PATH = 0o10000000;
   try {
@@ -104,7 +104,7 @@ function lookIn(top: string): Look {
   };
 }
 
-/** Whether the directories of a path are real ones. */
+/** Returns whether the directories of a path are real ones. */
 function hasRealParents(here: Look, parts: readonly string[]): boolean {
   return parts.slice(1).every((_, index) => here(parts.slice(0, index + 1).join('/')) === 'directory');
 }

@@ -1,24 +1,24 @@
 /**
- * Where the links of a tree lead, as the kernel resolves them. Every unpacker and packer asks here.
+ * Judges the links of a tree, as the kernel resolves them. Every unpacker and packer uses it.
  *
- * A link is accepted when its target is relative, its first `..` stay below the top, and every later `..` goes up from a
- * real directory of the tree: never from a link, a file, or a name that does not exist yet. Then no chain of accepted
- * links leads out, whatever their order and whichever of them arrive later: each link goes up from the directory that
- * holds it, and what follows only goes down.
+ * A link is accepted when its target is relative, its first `..` stay below the top, and every later `..` goes up from a real
+ * directory of the tree: never from a link, a file, or a name that does not exist yet. Then no chain of accepted links leads out,
+ * whatever their order and whichever of them arrive later: each link goes up from the directory that holds it, and the rest only
+ * goes down.
  */
 
-/** What a path of a tree is, without following it. `null`: nothing is there. */
+/** Kind of a path of a tree, without following it. `null`: nothing is there. */
 export type Standing = 'directory' | 'file' | { readonly linkTo: string } | null;
 
-/** Answers for a path relative to the top whose parts but the last are directories. */
+/** Returns the kind of a path relative to the top whose parts but the last are directories. */
 export type Look = (path: string) => Standing;
 
 export type Lead = { readonly to: string } | { readonly refused: string };
 
-/** The kernel's own bound on the length of a target. */
+/** Limit of the kernel on the length of a target. */
 const LONGEST_TARGET = 4_095;
 
-/** The kernel's own bound on links in one path. */
+/** Limit of the kernel on links in one path. */
 const MOST_LINKS = 40;
 
 class Refused extends Error {
@@ -32,7 +32,7 @@ export function partsOf(path: string): string[] {
 class Walk {
   readonly #look: Look;
   #followed = 0;
-  /** After a name that leads nowhere the rest is text: there is nothing to look at. */
+  /** The rest after a missing name is text: no path can be looked up. */
   #isNowhere = false;
 
   constructor(look: Look) {
@@ -50,7 +50,7 @@ class Walk {
         continue;
       }
       at.push(part);
-      // Nothing is asked of a tree that is not known: only others need the path.
+      // An unknown tree has no kinds to look up: only known ones need the path.
       if (this.#look === ANY_TREE && !this.#isNowhere) continue;
       const path = at.join('/');
       const there = this.#isNowhere ? null : this.#look(path);
@@ -67,8 +67,8 @@ class Walk {
 }
 
 /**
- * Judges one link against what stands in the tree. `name` is its path below the top; the directories of that path must be
- * real ones. `to` is where it leads, also without inner `..`.
+ * Judges one link against the content of the tree. `name` is its path below the top; the directories of that path must be real
+ * ones. `to` is its destination, also without inner `..`.
  */
 export function judgeLink(look: Look, name: string, target: string): Lead {
   if (target === '' || target.length > LONGEST_TARGET || target.includes('\0')) return { refused: 'nowhere' };
@@ -80,17 +80,17 @@ export function judgeLink(look: Look, name: string, target: string): Lead {
   }
 }
 
-/** For a tree that is not known yet: refuses only what no tree could make right. */
+/** Judges a link for a tree that is not known yet: refuses only a link that no tree could make right. */
 export const ANY_TREE: Look = () => 'directory';
 
-/** Whether a `..` follows a name: such a target depends on what that name is. */
+/** Returns whether a `..` follows a name: such a target depends on the kind of that name. */
 export function goesUpAgain(target: string): boolean {
   const parts = partsOf(target);
   const first = parts.findIndex((part) => part !== '..');
   return first !== -1 && parts.includes('..', first);
 }
 
-/** The directories, below the top, that a target needs to stay directories. None where no `..` follows a name. */
+/** Returns the directories, below the top, that a target needs to stay directories. None where no `..` follows a name. */
 export function goesUpFrom(name: string, target: string): string[] {
   const at = partsOf(name).slice(0, -1);
   const left: string[] = [];
@@ -107,7 +107,7 @@ export function goesUpFrom(name: string, target: string): string[] {
   return needed;
 }
 
-/** The same target without a `..` behind a name; right only where all these names are directories. */
+/** Returns the target without a `..` behind a name; right only where all these names are directories. */
 export function straightened(target: string): string {
   const parts: string[] = [];
   for (const part of partsOf(target)) {

@@ -1,22 +1,22 @@
-/** What a path of an archive is; `open` for a directory that was only named on the way to something else. */
+/** Kind of a path of an archive; `open` for a directory that was only named as a parent. */
 export type PathKind = 'open' | 'directory' | 'file' | 'symlink';
 
 export const TOP = 0;
 
 /**
- * The paths of an archive, part by part: what is kept of a path and what it costs to look it up grow with its length, also
- * where each of its parents is kept as well.
+ * Table of the paths of an archive, part by part: the memory and the lookup cost of a path grow with its length, also where each
+ * of its parents is stored as well.
  */
 export class PathTable {
   readonly #numbers = new Map<string, number>();
   readonly #kinds: PathKind[] = ['directory'];
 
-  /** Paths, the top included. */
+  /** Number of paths, the top included. */
   get size(): number {
     return this.#kinds.length;
   }
 
-  /** The number of what is called `part` in the directory of this number. */
+  /** Returns the number of the entry called `part` in the directory of this number. */
   find(directory: number, part: string): number | undefined {
     return this.#numbers.get(`${directory}/${part}`);
   }
@@ -25,7 +25,7 @@ export class PathTable {
     return this.#kinds[number] as PathKind;
   }
 
-  /** `undefined` where nothing is. */
+  /** Returns `undefined` where nothing is. */
   at(parts: readonly string[]): PathKind | undefined {
     let number: number | undefined = TOP;
     for (const part of parts) {
@@ -35,7 +35,7 @@ export class PathTable {
     return this.kind(number);
   }
 
-  /** Sets what is there. Returns its number. */
+  /** Sets the kind of a path. Returns its number. */
   set(directory: number, part: string, kind: PathKind): number {
     const known = this.find(directory, part);
     const number = known ?? this.#kinds.length;

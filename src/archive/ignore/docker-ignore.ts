@@ -1,6 +1,6 @@
 /**
- * `.dockerignore` in the words of `.gitignore`: its patterns start at the top, and it never leaves out what a build is
- * started with.
+ * Translates `.dockerignore` to the patterns of `.gitignore`: they start at the top, and never leave out the files that a build
+ * starts with.
  */
 const NEEDED = ['Dockerfile*', '*.Dockerfile', '*compose*.yml', '*compose*.yaml', '.dockerignore'];
 

@@ -5,18 +5,18 @@
  */
 
 type Step =
-  /** One character that fits. */
+  /** Matches one character. */
   | { readonly kind: 'one'; fits(character: string): boolean }
-  /** Any number of characters that fit, none included. */
+  /** Matches any number of fitting characters, none included. */
   | { readonly kind: 'many'; fits(character: string): boolean }
-  /** The next `count` steps, or none of them. */
+  /** Matches the next `count` steps, or none of them. */
   | { readonly kind: 'maybe'; readonly count: number };
 
 const anything = () => true;
 const noSlash = (character: string) => character !== '/';
 const only = (wanted: string) => (character: string) => character === wanted;
 const SLASH: Step = { kind: 'one', fits: only('/') };
-/** Directories, or none: `**` and a slash. */
+/** Matches directories, or none: `**` and a slash. */
 const DIRECTORIES: readonly Step[] = [{ kind: 'maybe', count: 2 }, { kind: 'many', fits: anything }, SLASH];
 
 function classAt(glob: string, at: number): { step: Step; next: number } | null {
@@ -70,7 +70,7 @@ class Places {
     this.#enter(this.list, 0);
   }
 
-  /** Whether all steps can be behind us. */
+  /** Returns whether all steps can be passed. */
   get isAtEnd(): boolean {
     return this.list.includes(this.#steps.length);
   }
@@ -102,7 +102,7 @@ class Places {
 }
 
 /**
- * Whether a path fits. `isAnchored`: from its beginning, not from any of its directories. Returns `null` for a glob that
+ * Returns whether a path fits. `isAnchored`: from its beginning, not from any of its directories. Returns `null` for a glob that
  * cannot be read.
  */
 export function globMatcher(glob: string, isAnchored: boolean): ((path: string) => boolean) | null {

@@ -26,7 +26,7 @@ const CASES: readonly (readonly [string, string])[] = [
   ['other scripts', 'café/\n'],
 ];
 
-/** Walks as a packer does: what lies below an ignored directory is never asked for. */
+/** Walks as a packer does: nothing below an ignored directory is visited. */
 function ignored(rules: IgnoreRules, path: string): boolean {
   const parts = path.split('/');
   return parts.some((_, index) =>

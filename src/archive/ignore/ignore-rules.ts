@@ -1,6 +1,6 @@
 import { globMatcher } from './glob.ts';
 
-/** The rules of `.gitignore` that people use: `*`, `?`, `[…]`, `**`, `!`, a leading and a trailing slash. */
+/** Rules of `.gitignore` that are in use: `*`, `?`, `[…]`, `**`, `!`, a leading and a trailing slash. */
 
 interface Rule {
   readonly matches: (path: string) => boolean;
@@ -8,14 +8,14 @@ interface Rule {
   readonly directoriesOnly: boolean;
 }
 
-/** The rules of one file, which hold below its directory. */
+/** Rules of one file, which hold below its directory. */
 interface RuleSet {
-  /** With a slash at the end; empty for the top. */
+  /** Directory with a slash at the end; empty for the top. */
   readonly base: string;
   readonly rules: readonly Rule[];
 }
 
-/** Spaces at the end do not count, unless a backslash stands before them. */
+/** Removes spaces at the end, unless a backslash stands before them. */
 function withoutLastSpaces(line: string): string {
   let end = line.length;
   while (line[end - 1] === ' ') end -= 1;
@@ -43,7 +43,7 @@ function parseRules(text: string): Rule[] {
     .filter((rule) => rule !== null);
 }
 
-/** What to leave out of a tree. The last rule that matches decides; a deeper file comes after its parents'. */
+/** Rules that leave paths out of a tree. The last rule that matches decides; a deeper file comes after its parents'. */
 export class IgnoreRules {
   readonly #sets: readonly RuleSet[];
 
@@ -53,13 +53,13 @@ export class IgnoreRules {
 
   static readonly none = new IgnoreRules([]);
 
-  /** These rules and those of a file in `directory` (`''` for the top). */
+  /** Returns these rules and those of a file in `directory` (`''` for the top). */
   with(directory: string, text: string): IgnoreRules {
     const base = directory === '' ? '' : `${directory}/`;
     return new IgnoreRules([...this.#sets, { base, rules: parseRules(text) }]);
   }
 
-  /** `path` is relative to the top, with `/`. */
+  /** Returns whether `path`, relative to the top and with `/`, is ignored. */
   ignores(path: string, isDirectory: boolean): boolean {
     let ignored = false;
     for (const { base, rules } of this.#sets) {

@@ -1,6 +1,6 @@
 import { IgnoreRules } from './ignore-rules.ts';
 
-/** Files that most often hold what nobody means to give away. They stay here unless they are asked for. */
+/** Names of files that mostly hold secrets. They are left out unless they are asked for. */
 export const SECRET_NAMES = [
   '.env',
   '.env.*',
@@ -36,7 +36,7 @@ export const SECRET_NAMES = [
 
 const RULES = IgnoreRules.none.with('', SECRET_NAMES.join('\n'));
 
-/** Whatever its case: some file systems do not mind it. */
+/** Matches in any case: some file systems ignore it. */
 export function looksSecret(path: string): boolean {
   return RULES.ignores(path.toLowerCase(), true);
 }

@@ -1,4 +1,4 @@
-/** Takes counted bytes from a stream that comes in arbitrary pieces, holding at most one piece more than was asked for. */
+/** Takes counted bytes from a stream that comes in arbitrary pieces, holding at most one piece beyond the requested bytes. */
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #cutOff: () => Error;
@@ -11,7 +11,7 @@ export class ByteReader {
     this.#cutOff = cutOff;
   }
 
-  /** The next bytes without a copy: at least one, at most `most`. */
+  /** Returns the next bytes without a copy: at least one, at most `most`. */
   async some(most: number): Promise<Buffer> {
     const part = await this.#next(most);
     if (part === null) throw this.#cutOff();
@@ -32,12 +32,12 @@ export class ByteReader {
     for (let left = count; left > 0; ) left -= (await this.some(left)).length;
   }
 
-  /** Reads to the end, so that the writer is not left hanging. */
+  /** Reads to the end, so that the writer is not blocked. */
   async drain(): Promise<void> {
     while ((await this.#next(Number.MAX_SAFE_INTEGER)) !== null);
   }
 
-  /** Tells the source that no more is wanted. */
+  /** Closes the source. */
   async close(): Promise<void> {
     await this.#source.return?.();
   }

@@ -1,26 +1,26 @@
-/** The fields of a tar block: ustar (POSIX), with the extensions of pax and GNU tar. */
+/** Fields of a tar block: ustar (POSIX), with the extensions of pax and GNU tar. */
 export const BLOCK = 512;
 export const LONGEST_NAME = 100;
 export const LARGEST_OCTAL = 0o77777777777;
 export const LONGEST_EXTENSION = 1_048_576;
 
 export interface TarHeader {
-  /** Relative, with `/`; `.` is the top itself. */
+  /** Relative path, with `/`; `.` is the top itself. */
   readonly name: string;
   readonly kind: 'file' | 'directory' | 'symlink';
   readonly mode: number;
-  /** Of the content; 0 for what is not a file. */
+  /** Size of the content; 0 for all kinds but files. */
   readonly size: number;
   readonly modifiedAtMs: number;
   readonly linkTarget: string | null;
 }
 
 export interface TarEntry extends TarHeader {
-  /** What is not read of it is skipped when the next entry is asked for. */
+  /** Unread content is skipped when the next entry is asked for. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** An archive that cannot be used: damaged, cut off, or holding what has no place in it. */
+/** Unusable archive: damaged, cut off, or with an entry that is not allowed in it. */
 export class TarError extends Error {
   override readonly name = 'TarError';
 }
@@ -31,13 +31,13 @@ export function checksumOf(block: Buffer): number {
   return sum;
 }
 
-/** The bytes of a field up to the first zero byte. */
+/** Returns the bytes of a field up to the first zero byte. */
 export function fieldAt(block: Buffer, at: number, length: number): Buffer {
   const end = block.indexOf(0, at);
   return block.subarray(at, end === -1 || end > at + length ? at + length : end);
 }
 
-/** Octal digits, or the base-256 form of GNU tar. `NaN` for anything else. */
+/** Parses octal digits, or the base-256 form of GNU tar. `NaN` for anything else. */
 export function numberAt(block: Buffer, at: number, length: number): number {
   if (((block[at] as number) & 0x80) !== 0) {
     let value = (block[at] as number) & 0x7f;

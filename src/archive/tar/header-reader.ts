@@ -9,7 +9,7 @@ export interface HeaderOptions {
   readonly nameOf?: ((bytes: Buffer) => string) | undefined;
 }
 
-/** The header of an entry with what the extended headers before it say. Nothing in it is judged but the size. */
+/** Header of an entry with the values of the extended headers before it. Only the size is validated. */
 export interface RawHeader {
   readonly is: 'entry';
   readonly type: string;
@@ -18,19 +18,19 @@ export interface RawHeader {
   readonly size: number;
   /** `NaN` where the field is no number. */
   readonly mode: number;
-  /** In seconds; `NaN` where the field is no number. */
+  /** Seconds; `NaN` where the field is no number. */
   readonly modifiedAt: number;
-  /** The name of a file that GNU tar stored with holes in the form of pax; else `null`. */
+  /** Name of a file that GNU tar stored with holes in the form of pax; else `null`. */
   readonly sparseName: string | null;
 }
 
 export type TarBlock =
   | RawHeader
-  /** An extended header, whose body comes next. */
+  /** Extended header, whose body comes next. */
   | { readonly is: 'extension'; readonly type: string; readonly size: number }
   | { readonly is: 'end' };
 
-/** Other keys are not kept: headers may go on without an entry for as long as the archive does. */
+/** Keys that are kept; others are dropped, since headers without an entry may be as long as the archive. */
 const PAX_KEYS: ReadonlySet<string> = new Set(['linkpath', 'path', 'size', 'GNU.sparse.name']);
 const EXTENSIONS = 'xgLK';
 
@@ -39,8 +39,8 @@ export function isTarHeader(block: Buffer): boolean {
 }
 
 /**
- * Reads the headers of one archive in their order; the caller brings the bytes. Every reader of archives stands on it, so
- * that an archive means the same to all of them.
+ * Reads the headers of one archive in their order; the caller brings the bytes. Every reader of archives is built on it, so that
+ * an archive means the same to all of them.
  */
 export class HeaderReader {
   readonly #refuse: (detail: string) => Error;
@@ -53,7 +53,7 @@ export class HeaderReader {
   }
 
   take(block: Buffer): TarBlock {
-    // The end of an archive is a block of zeros (POSIX pax): without it the archive was cut off.
+    // The end of an archive is a block of zeros (POSIX pax): an archive without it was cut off.
     if (block.every((byte) => byte === 0)) {
       if (this.#extended.size > 0) throw this.#refuse('The archive is cut off.');
       return { is: 'end' };
@@ -82,7 +82,7 @@ export class HeaderReader {
   #entry(block: Buffer, type: string, size: number): RawHeader {
     const extended = this.#extended;
     this.#extended = new Map();
-    // In archives of GNU tar ("ustar " without a zero byte) something else lies where the prefix is.
+    // In archives of GNU tar ("ustar " without a zero byte) other fields lie in place of the prefix.
     const isPosix = fieldAt(block, 257, 6).toString('latin1') === 'ustar';
     const prefix = isPosix ? this.#text(block, 345, 155) : '';
     const plain = this.#text(block, 0, LONGEST_NAME);
@@ -103,7 +103,7 @@ export class HeaderReader {
   }
 }
 
-/** Bytes that an entry takes up in the archive behind its header. */
+/** Returns the bytes that an entry takes up in the archive behind its header. */
 export function storedSize(size: number): number {
   return Math.ceil(size / BLOCK) * BLOCK;
 }

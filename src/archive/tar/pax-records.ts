@@ -21,7 +21,7 @@ export function eachPaxRecord(header: Buffer, take: (key: string, value: Buffer)
   return true;
 }
 
-/** The size that a pax record gives an entry; `NaN` for what is not a decimal number. */
+/** Returns the size that a pax record gives an entry; `NaN` for a value that is not a decimal number. */
 export function paxSize(value: string): number {
   const size = SIZE.test(value) ? Number(value) : Number.NaN;
   return Number.isSafeInteger(size) ? size : Number.NaN;

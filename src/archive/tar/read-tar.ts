@@ -34,7 +34,7 @@ function withoutLastSlashes(name: string): string {
   return name.slice(0, end);
 }
 
-/** Yields files, directories and links; refuses other kinds. Names and links are as the archive has them: not to be trusted. */
+/** Yields files, directories and links; refuses other kinds. Names and links are those of the archive: not to be trusted. */
 export async function* readTar(
   source: AsyncIterable<Uint8Array>,
   options: ReadTarOptions = {},
@@ -79,9 +79,9 @@ export async function* readTar(
 }
 
 /**
- * Yields the entries of an archive that stays in its place: names are relative, without `..` and without empty parts, no
- * special bit survives, and no link leads out. A link that only the rest of the archive could make right is refused after
- * the last entry. What a name meets on the disk is for the unpacker to check.
+ * Yields the entries of an archive that stays in its place: names are relative, without `..` and without empty parts, no special
+ * bit survives, and no link leads out. A link that only the rest of the archive could make right is refused after the last entry.
+ * The unpacker checks the files that a name meets on the disk.
  */
 export async function* readContainedTar(
   source: AsyncIterable<Uint8Array>,

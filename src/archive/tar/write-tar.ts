@@ -15,7 +15,7 @@ interface Fields {
   readonly type: string;
   readonly mode: number;
   readonly size: number;
-  /** In seconds. */
+  /** Seconds. */
   readonly mtime: number;
   readonly link?: Buffer;
 }
@@ -39,7 +39,10 @@ function headerBlock({ name, type, mode, size, mtime, link }: Fields): Buffer {
   return block;
 }
 
-/** `<length> <key>=<value>\n`, where the length counts itself. */
+/**
+ * Formats `<length> <key>=<value>
+ * `, where the length counts itself.
+ */
 function paxRecord(key: string, value: Buffer): Buffer {
   const body = ` ${key}=\n`.length + value.length;
   let length = body + String(body).length;
@@ -47,7 +50,7 @@ function paxRecord(key: string, value: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${length} ${key}=`), value, Buffer.from('\n')]);
 }
 
-/** ustar, with a pax header where a name or a size needs one. */
+/** Formats a ustar header, with a pax header where a name or a size needs one. */
 export function encodeTarHeader(header: TarHeader): Buffer {
   const { kind, mode, size } = header;
   const name = bytesOfName(kind === 'directory' && header.name !== '.' ? `${header.name}/` : header.name);
@@ -69,8 +72,8 @@ export function encodeTarHeader(header: TarHeader): Buffer {
 }
 
 /**
- * Writes entries. Refuses the names and links that `readContainedTar` refuses; a body of another length than its header
- * says ends the stream with an error.
+ * Writes entries. Refuses the names and links that `readContainedTar` refuses; a body of another length than in its header ends
+ * the stream with an error.
  */
 export async function* writeTar(
   entries: AsyncIterable<TarEntry>,
