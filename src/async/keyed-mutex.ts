@@ -1,4 +1,4 @@
-/** One mutex for each key: work of one key runs one at a time in the order of the calls, work of other keys beside it. */
+/** Mutex for each key: work of one key runs one at a time in the order of the calls, work of other keys beside it. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
 

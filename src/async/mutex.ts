@@ -1,4 +1,4 @@
-/** A lock that one holder has at a time, given in the order of the calls. */
+/** Lock that one holder has at a time, given in the order of the calls. */
 export class Mutex {
   #isHeld = false;
   readonly #waiting: (() => void)[] = [];
@@ -12,7 +12,7 @@ export class Mutex {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Gives the lock to the next caller in line: a call that comes now does not get in between. */
+  /** Passes the lock to the next caller in line: a call that comes now does not get in between. */
   unlock(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#isHeld = false;

@@ -14,7 +14,7 @@ export class Semaphore {
     try {
       return await work();
     } finally {
-      // The place passes to the next call in line: a call that comes now does not get in between.
+      // The slot passes to the next call in line: a call that comes now does not get in between.
       const next = this.#waiting.shift();
       if (next === undefined) this.#running -= 1;
       else next();

@@ -4,7 +4,7 @@ import { waitAtMost, withTimeout } from './with-timeout.ts';
 
 const never = new Promise<never>(() => {});
 
-/** A clock that strikes when the test says so. */
+/** Clock that fires when the test calls it. */
 function manualClock() {
   const timers = new Map<() => void, number>();
   const after: After = (ms, action) => {

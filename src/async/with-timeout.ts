@@ -1,6 +1,6 @@
 import { abortable } from './abortable.ts';
 
-/** Calls `action` after `ms`, unless the function it returns was called before. Comes from the caller's clock. */
+/** Calls `action` after `ms`, unless the returned function was called before. The caller's clock provides it. */
 export type After = (ms: number, action: () => void) => () => void;
 
 export interface Timeout {
