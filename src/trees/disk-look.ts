@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { hostPath, nameOfBytes } from '../archive/file-name.ts';
 import type { Look } from '../archive/link-judge.ts';
 
-/** What stands below a directory of this machine, without following links. */
+/** Returns the kinds of paths below a directory of this machine, without following links. */
 export function diskLook(top: string): Look {
   return (path) => {
     const place = hostPath(join(top, path));

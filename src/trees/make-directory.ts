@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmdirSync, statSync } from 'node:fs
 import { dirname, join } from 'node:path';
 
 /**
- * A directory with its parents, as `mkdir -p` makes it. Node's own (24.x) never returns where a file system answers
- * "no such file" for a name below a directory that is there, as /proc does.
+ * Makes a directory with its parents, as `mkdir -p` does. Node's own (24.x) never returns where a file system answers "no such
+ * file" for a name below an existing directory, as /proc does.
  */
 export function makeDirectory(path: string, mode: number): void {
   try {
@@ -18,7 +18,7 @@ export function makeDirectory(path: string, mode: number): void {
   }
 }
 
-/** A directory for this user alone, in which something can really be made: rights alone do not tell. */
+/** Makes a directory for this user alone, and checks that a file can be made in it: rights alone do not show it. */
 export function makeOwnDirectory(path: string): void {
   makeDirectory(path, 0o700);
   rmdirSync(mkdtempSync(join(path, '.try-')));

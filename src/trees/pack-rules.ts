@@ -8,20 +8,20 @@ import { looksSecret } from '../archive/ignore/secret-names.ts';
 
 export interface PackChoice {
   /**
-   * Leaves out what `.gitignore`, `.dockerignore` (of the top) and `.sandboxerignore` say; each later one may take back
-   * what an earlier one left out. Also `.git` and files that look like secrets, unless they are asked for here: what is in
-   * the directory may have come out of a sandbox, and takes neither back. `false` packs everything.
+   * Leaves out paths in `.gitignore`, `.dockerignore` (of the top) and `.sandboxerignore`; each later file may take back an
+   * exclusion of an earlier one. Also leaves out `.git` and files that look like secrets, unless the caller asks for them: the
+   * directory may hold files from a sandbox, whose ignore files take neither back. `false` packs everything.
    */
   readonly ignore?: boolean | undefined;
-  /** With `.git`. */
+  /** Includes `.git`. */
   readonly git?: boolean | undefined;
-  /** With `.env` and what else looks like a secret: all of it, or what these patterns name, as in `.gitignore`. */
+  /** Includes `.env` and other likely secrets: all of them, or those that these patterns name, as in `.gitignore`. */
   readonly secrets?: boolean | readonly string[] | undefined;
 }
 
 export type LeftOut = 'ignored' | 'git' | 'secret';
 
-/** As git does, not through a link: what it leads to is a file like any other, which a sandbox may have written. */
+/** Reads the file as git does, not through a link: a link leads to a file like any other, which a sandbox may have written. */
 async function rulesAt(path: string): Promise<string> {
   try {
     const flag = constants.O_RDONLY | constants.O_NOFOLLOW;
@@ -33,7 +33,7 @@ async function rulesAt(path: string): Promise<string> {
   }
 }
 
-/** What of a directory of this machine stays here, by the ignore files that are in it now. */
+/** Paths of a directory of this machine that are not packed, by its present ignore files. */
 export class PackRules {
   readonly #top: string;
   readonly #choice: PackChoice;
@@ -49,7 +49,7 @@ export class PackRules {
     this.#asked = IgnoreRules.none.with('', patterns.join('\n'));
   }
 
-  /** Of one whose parents are not left out. */
+  /** Judges a path whose parents are not left out. */
   async leavesOut(path: string, isDirectory: boolean): Promise<LeftOut | null> {
     const { ignore, git } = this.#choice;
     if (ignore === false) return null;
@@ -60,7 +60,7 @@ export class PackRules {
     return looksSecret(path) && !this.#asked.ignores(path, isDirectory) ? 'secret' : null;
   }
 
-  /** Of any path, whether there is such a thing here or not. */
+  /** Judges any path, whether it exists here or not. */
   async leavesOutPath(path: string, isDirectory: boolean): Promise<LeftOut | null> {
     const parts = path.split('/');
     for (let count = 1; count <= parts.length; count += 1) {

@@ -14,9 +14,9 @@ import { PackRules } from './pack-rules.ts';
 
 export interface PackOptions extends PackChoice {
   readonly onEntry?: ((header: TarHeader) => void) | undefined;
-  /** What has no place in an archive: sockets, devices, links that lead out of the tree, likely secrets. */
+  /** Paths that cannot be packed: sockets, devices, links that lead out of the tree, likely secrets. */
   readonly onSkipped?: ((path: string, reason: string) => void) | undefined;
-  /** Leaves out names that are not UTF-8: whoever lists them as text could not tell them apart. */
+  /** Leaves out names that are not UTF-8: a reader that lists them as text could not tell them apart. */
   readonly textOnly?: boolean | undefined;
 }
 
@@ -72,17 +72,17 @@ async function* walk(
   }
 }
 
-/** What of a directory would be packed, in order. */
+/** Yields the paths of a directory that would be packed, in order. */
 export function findTree(directory: string, options: PackOptions = {}): AsyncGenerator<Found> {
   return walk(directory, '', new PackRules(directory, options), options);
 }
 
-/** Exactly as many bytes as the header promised: a file that shrinks meanwhile is filled up, one that grows is cut. */
+/** Yields exactly as many bytes as the header promised: a file that shrinks meanwhile is filled up, one that grows is cut. */
 async function* contentOf(path: string, size: number): AsyncGenerator<Buffer> {
   let left = size;
   let file: FileHandle | null = null;
   try {
-    // It was no link when it was looked at, and is read only if it is none now.
+    // The path was no link in the listing, and is read only if it is none now.
     file = await open(hostPath(path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     while (left > 0) {
       const buffer = Buffer.allocUnsafe(Math.min(left, READ_BYTES));
@@ -114,7 +114,7 @@ async function* pieces(found: AsyncIterable<Found>, options: PackOptions): Async
   yield TAR_END;
 }
 
-/** In pieces of a size that is worth sending. */
+/** Joins bytes into pieces of a size worth sending. */
 async function* batched(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let batch: Buffer[] = [];
   let bytes = 0;
@@ -129,7 +129,7 @@ async function* batched(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (bytes > 0) yield Buffer.concat(batch, bytes);
 }
 
-/** A directory as a tar stream. */
+/** Packs a directory as a tar stream. */
 export function packTree(directory: string, options: PackOptions = {}): AsyncGenerator<Buffer> {
   return batched(pieces(findTree(directory, options), options));
 }
@@ -138,13 +138,13 @@ async function* oneFile(path: string): AsyncGenerator<Found> {
   const { mode, mtimeMs, size } = await stat(path);
   const name = basename(path);
   yield {
-    // Named by its user, also through a link.
+    // The user named this path, also if it is a link.
     path: await realpath(path),
     header: { name, kind: 'file', mode: mode & 0o777, size, modifiedAtMs: mtimeMs, linkTarget: null },
   };
 }
 
-/** A directory, or one file by its name, as a tar stream for `POST /v1/uploads`, which lists what is in it. */
+/** Packs a directory, or one file by its name, as a tar stream for `POST /v1/uploads`, which lists its content. */
 export async function* packPath(path: string, options: PackOptions = {}): AsyncGenerator<Buffer> {
   if ((await stat(path)).isDirectory()) yield* packTree(path, { ...options, textOnly: true });
   else yield* batched(pieces(oneFile(path), options));

@@ -11,7 +11,7 @@ import { diskLook } from './disk-look.ts';
 
 export interface UnpackOptions {
   readonly onEntry?: ((header: TarHeader) => void) | undefined;
-  /** Links that would lead out of the tree are left out, and what this machine takes no such name for. */
+  /** Entries left out: links that would lead out of the tree, and names that this machine does not accept. */
   readonly onSkipped?: ((path: string, reason: string) => void) | undefined;
 }
 
@@ -24,9 +24,8 @@ function placeOf(name: string): string[] {
 }
 
 /**
- * Writes an archive below a directory, which it makes. The archive comes from a sandbox and is not trusted: nothing
- * is written through a link, links are made last and only where what then stands there keeps them inside, and no set-id
- * bit survives.
+ * Writes an archive below a directory, which it makes. The archive comes from a sandbox and is not trusted: nothing is written
+ * through a link, links are made last and only where they stay inside the tree, and no set-id bit survives.
  */
 class Unpacker {
   readonly #top: string;
@@ -96,7 +95,7 @@ class Unpacker {
     await utimes(path, entry.modifiedAtMs / 1000, entry.modifiedAtMs / 1000);
   }
 
-  /** Room for a new file or link: its parents exist, what stood there is gone. */
+  /** Makes room for a new file or link: makes its parents, removes the former file. */
   async #place(parts: readonly string[]): Promise<string> {
     await this.#directory(parts.slice(0, -1));
     const path = join(this.#top, ...parts);
