@@ -29,7 +29,7 @@ describe('the table of commands', () => {
 
   it('the table of commands lists every file below commands/, and only those', () => {
     const names = COMMANDS.map(({ name }) => name);
-    /** A part of a large command has a file of its own, named for both: `credits-limits`. */
+    /** Part of a large command in a file of its own, named for both: `credits-limits`. */
     const isPart = (file: string) =>
       !names.includes(file) && names.some((name) => file.startsWith(`${name}-`));
     const files = readdirSync(join(import.meta.dirname, 'commands'), { recursive: true, encoding: 'utf8' })

@@ -1,6 +1,6 @@
 import type { CommandEntry, CommandTable } from './invocation/command-entry.ts';
 
-/** Every command, with what `--help` says of it. `group: null` is left out of the help. */
+/** Table of every command, with its text in `--help`. `group: null` is left out of the help. */
 // biome-ignore format: one line for each
 export const COMMANDS: readonly CommandEntry[] = [
   { name: 'run', group: 'Sandboxes', runsProgram: true, summary: 'Run one program in a new sandbox, then destroy it', load: () => import('./commands/sandboxes/run.ts') },
@@ -66,7 +66,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'daemon-process', group: null, summary: 'The local server itself', load: () => import('./commands/server/daemon-process.ts') },
 ];
 
-/** What else it answers to: its aliases, and where it lists things, their name in the singular, unless that is a command itself. */
+/**
+ * Returns the further names of a command: its aliases, and where it lists things, their name in the singular, unless that is a
+ * command itself.
+ */
 export function otherNamesOf({ name, aliases = [], subcommands }: CommandEntry): readonly string[] {
   const singular = subcommands?.includes('list') && name.endsWith('s') ? name.slice(0, -1) : null;
   if (singular === null || aliases.includes(singular) || COMMANDS.some((other) => other.name === singular))
@@ -78,5 +81,5 @@ export function findCommand(name: string): CommandEntry | undefined {
   return COMMANDS.find((entry) => entry.name === name || otherNamesOf(entry).includes(name));
 }
 
-/** The table as the commands themselves are given it. */
+/** Table in the form that commands get. */
 export const COMMAND_TABLE: CommandTable = { entries: COMMANDS, find: findCommand };

@@ -8,7 +8,7 @@ import type { LeafCommand } from './leaf-commands.ts';
 import { leafCommands } from './leaf-commands.ts';
 import { dispatch } from './program.ts';
 
-/** What goes wrong in the same way everywhere; tests/e2e/every-command tries each command with a server. */
+/** Failures that are equal for all commands; tests/e2e/every-command tries each command with a server. */
 const leaves = (await leafCommands()).filter(({ entry }) => entry.group !== null);
 const directory = mkdtempSync(join(tmpdir(), 'sbx-commands-'));
 const env = { SANDBOXER_URL: `unix:${join(directory, 'nobody.sock')}`, SANDBOXER_STATE_DIR: directory };

@@ -25,7 +25,7 @@ const EXAMPLES = `Examples:
   sandboxer cp ./src <id>:/work/src
 `;
 
-/** Made from the table alone, so that it costs no command's import. */
+/** Formats the help from the table alone, so that it costs no command's import. */
 export function helpText(): string {
   const shown = COMMANDS.filter(({ group }) => group !== null);
   const width = Math.max(...shown.map(({ name, aliases }) => [name, ...(aliases ?? [])].join(', ').length));

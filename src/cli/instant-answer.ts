@@ -1,7 +1,7 @@
 import { helpText } from './help-text.ts';
 import { packageVersion } from './process/package-version.ts';
 
-/** The version, or the help as a whole. */
+/** Returns the version, or the help as a whole. */
 export function instantAnswer(word: string | undefined): string {
   return word === '-V' || word === '--version' ? `${packageVersion()}\n` : helpText();
 }

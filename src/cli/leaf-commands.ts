@@ -5,12 +5,12 @@ import { definedCommand } from './invocation/defined-command.ts';
 
 export interface LeafCommand {
   readonly entry: CommandEntry;
-  /** As it is typed: `keys create`. */
+  /** Name as it is typed: `keys create`. */
   readonly name: string;
   readonly command: Command;
 }
 
-/** Everything that can be run: commands without subcommands, and the subcommands of the others. */
+/** Returns all commands that can be run: those without subcommands, and the subcommands of the others. */
 export async function leafCommands(): Promise<LeafCommand[]> {
   const leaves = await Promise.all(
     COMMANDS.map(async (entry) => {

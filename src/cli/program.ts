@@ -21,7 +21,7 @@ async function commandIn(argv: readonly string[]): Promise<CommandEntry> {
     ? entry.subcommands
     : COMMANDS.flatMap(({ name, aliases, group }) => (group === null ? [] : [name, ...(aliases ?? [])]));
   const word = entry ? next : name;
-  // Alone, such a command lists, and takes options for that, whose values are no words of its own.
+  // Such a command alone lists, and takes options for that, whose values are not subcommand names.
   if (entry && next !== undefined && mayBeValue(argv, next)) return entry;
   if (entry?.group !== null && names && word !== undefined && !names.includes(word)) {
     const { unknownWord } = await import('./failures/unknown-word.ts');
@@ -30,14 +30,14 @@ async function commandIn(argv: readonly string[]): Promise<CommandEntry> {
   return entry as CommandEntry;
 }
 
-/** Commander's `error: unknown option '--jsn'\n(Did you mean --json?)`, in our form. */
+/** Converts the two lines of commander, `error: unknown option '--jsn'` and `(Did you mean --json?)`, to our form. */
 function usageErrorOf(message: string): UsageError {
   const [first = '', hint] = message.replace(/^error: /, '').split('\n');
   const text = `${first.charAt(0).toUpperCase()}${first.slice(1)}`.replace(/\.?$/, '.');
   return new UsageError(text, hint?.replace(/^\((.*)\)$/, '$1'));
 }
 
-/** The help that tells more, where an error does not say what to do. */
+/** Adds a hint at the help to a usage error without a remedy. */
 function withRemedy(error: unknown, argv: readonly string[]): unknown {
   if (!(error instanceof UsageError) || error.remedy !== undefined) return error;
   const [name = '', next = ''] = plainWordsIn(argv);
@@ -45,7 +45,7 @@ function withRemedy(error: unknown, argv: readonly string[]): unknown {
   return new UsageError(error.message, `See sandboxer ${path} --help.`);
 }
 
-/** Also where the words are a program's: then nothing comes of it but a little time. */
+/** Returns whether the help is shown; also true where the words are a program's, which only costs a little time. */
 function showsHelp(argv: readonly string[], { subcommands }: CommandEntry): boolean {
   const [, next] = plainWordsIn(argv);
   return argv.includes('--help') || argv.includes('-h') || (subcommands !== undefined && next === undefined);
@@ -84,7 +84,7 @@ async function runCommand(
   }
 }
 
-/** Runs one command line; gives its exit code. */
+/** Runs one command line; returns its exit code. */
 export async function dispatch(argv: readonly string[], invocation: Invocation): Promise<number> {
   let runsProgram = false;
   try {
@@ -107,7 +107,7 @@ export async function dispatch(argv: readonly string[], invocation: Invocation):
   }
 }
 
-/** `help create` is `create --help`. */
+/** Treats `help create` as `create --help`. */
 function withoutHelpWord(argv: readonly string[]): readonly string[] {
   return argv[0] === 'help' && argv[1] !== undefined ? [...argv.slice(1), '--help'] : argv;
 }

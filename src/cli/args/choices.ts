@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { nearestName } from '../failures/nearest-name.ts';
 import { UsageError } from '../failures/usage-error.ts';
 
-/** One of the values, or an error that says which one was probably meant. */
+/** Returns the value, or throws an error with the similar one that was probably meant. */
 function chosen<T extends string>(text: string, values: readonly T[]): T {
   const found = values.find((value) => value === text);
   if (found !== undefined) return found;
@@ -19,7 +19,7 @@ interface Choice<T extends string> {
   readonly byDefault?: T | undefined;
 }
 
-/** An option with one of these values. Completion offers them, and another value is refused before anything is done. */
+/** Option with one of these values. Completion offers them, and another value is refused before the command does anything. */
 export function choice<T extends string>(
   command: Command,
   flags: string,
@@ -32,7 +32,7 @@ export function choice<T extends string>(
   return command.addOption(byDefault === undefined ? option : option.default(byDefault));
 }
 
-/** The same, for an option that may be repeated. */
+/** Option with one of these values that may be repeated. */
 export function choices<T extends string>(
   command: Command,
   flags: string,
@@ -46,7 +46,7 @@ export function choices<T extends string>(
   return command.addOption(option);
 }
 
-/** An argument with one of these values. */
+/** Argument with one of these values. */
 export function chosenArgument<T extends string>(
   command: Command,
   flags: string,

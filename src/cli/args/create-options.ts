@@ -41,7 +41,7 @@ export interface CreateFlags {
   readonly elevated?: boolean;
 }
 
-/** What `create`, `run` and `route resolve` have in common: the request. */
+/** Options of the request, shared by `create`, `run` and `route resolve`. */
 export function addCreateOptions(command: Command): Command {
   command
     .option('-p, --profile <ref>', 'profile, such as agent-dev or agent-dev@1.0.0')
@@ -99,7 +99,7 @@ function withoutUndefined<T extends object>(
   return entries.length === 0 ? undefined : (Object.fromEntries(entries) as never);
 }
 
-/** `key=text`; `key:=json` for everything else. */
+/** Parses `key=text`; `key:=json` for everything else. */
 function inputsOf(texts: readonly string[]): Record<string, never> {
   const inputs: Record<string, unknown> = {};
   for (const text of texts) {
@@ -129,7 +129,7 @@ function volumeMount(text: string): { name: string; path: string; access: 'ro' |
   return { name, path, access: access === 'ro' ? 'ro' : 'rw' };
 }
 
-/** The request as the API has it: only what was asked for. */
+/** Returns the request as the API has it: only the options that were given. */
 export function createRequestOf(flags: CreateFlags): CreateSandboxInput {
   const constraints = withoutUndefined({
     region: flags.region,

@@ -10,7 +10,7 @@ export interface DeriveFlags {
   readonly wait: boolean;
 }
 
-/** What `fork` and `restore` have in common: a new sandbox from what is there. */
+/** Options shared by `fork` and `restore`, which make a new sandbox from an existing one. */
 export function addDeriveOptions(command: Command): Command {
   return command
     .option('--id <id>', 'an id of your own')

@@ -10,13 +10,13 @@ function unreadable(path: string, cause: NodeJS.ErrnoException): UsageError {
   );
 }
 
-/** The text of a file of this machine; `-` is the input. */
+/** Reads the text of a file of this machine; `-` is the input. */
 export async function readInputFile(path: string): Promise<string> {
   const { text } = await import('node:stream/consumers');
   return text(await openInputFile(path));
 }
 
-/** A file of this machine, opened; `-` is the input. */
+/** Opens a file of this machine; `-` is the input. */
 export async function openInputFile(path: string): Promise<Readable> {
   if (path === '-') return process.stdin;
   const { open } = await import('node:fs/promises');

@@ -3,7 +3,7 @@ import { UsageError } from '../failures/usage-error.ts';
 const DURATION = /^\d{1,9}[smhdw](?: ?\d{1,9}[smhdw]){0,4}$/;
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
 
-/** `90s`, `2h`, `1h30m`, or a number of seconds; passed on as it is. */
+/** Parses `90s`, `2h`, `1h30m`, or a number of seconds; returns it unchanged. */
 export function duration(text: string): string | number {
   if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text);
   if (DURATION.test(text)) return text;
@@ -32,7 +32,7 @@ export function decimalNumber(text: string): number {
 
 const SIZE = /^(\d{1,9}(?:\.\d{1,3})?) ?([mgt])(i?)(b?)$/i;
 
-/** `2gb`, `512 MiB`, `1.5G`, in the spelling that the API has; a plain number is mebibytes. */
+/** Parses `2gb`, `512 MiB`, `1.5G`, and returns the spelling of the API; a plain number is mebibytes. */
 export function size(text: string): string {
   if (/^[1-9]\d{0,8}$/.test(text)) return `${text}MiB`;
   const [, amount, unit = '', binary = '', bytes = ''] = SIZE.exec(text) ?? [];
@@ -41,7 +41,7 @@ export function size(text: string): string {
   return `${amount}${unit.toUpperCase()}${binary.toLowerCase()}${bytes.toUpperCase()}`;
 }
 
-/** `5`, `$5`, `0.25`: US dollars, as whole millionths. */
+/** Parses `5`, `$5`, `0.25`: US dollars, as whole millionths. */
 export function microUsd(text: string): number {
   const match = /^\$?(\d{1,9})(?:\.(\d{1,6}))?$/.exec(text.trim());
   const amount = match ? Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0')) : 0;
@@ -54,7 +54,7 @@ export interface PortPair {
   readonly remote: number;
 }
 
-/** `8080`, or `9000:8080` for another port on this side; 0 takes any that is free. */
+/** Parses `8080`, or `9000:8080` for another port on this side; 0 takes any free port. */
 export function portPair(text: string): PortPair {
   const match = /^(?:(\d{1,5}):)?(\d{1,5})$/.exec(text);
   const remote = Number(match?.[2] ?? 0);

@@ -2,7 +2,7 @@ import { UsageError } from '../failures/usage-error.ts';
 
 export type Pairs = Readonly<Record<string, string>>;
 
-/** `KEY=VALUE`, as often as wanted. */
+/** Parses `KEY=VALUE`; may be repeated. */
 export function pairs(what: string): (text: string, before: Pairs | undefined) => Pairs {
   return (text, before) => {
     const equals = text.indexOf('=');
@@ -11,7 +11,7 @@ export function pairs(what: string): (text: string, before: Pairs | undefined) =
   };
 }
 
-/** `KEY=VALUE`, or `KEY` for the value it has here. */
+/** Parses `KEY=VALUE`, or `KEY` for the value of this process. */
 export function variables(text: string, before: Pairs | undefined): Pairs {
   if (text.includes('=')) return pairs('variable')(text, before);
   const value = process.env[text];

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import type { RegistryFile } from '../../client/resources/registry.ts';
 import { readInputFile } from './input-file.ts';
 
-/** The files of a registry below a directory, in the order of their names; a path of anything else is itself. */
+/** Returns the files of a registry below a directory, in the order of their names; any other path is returned as it is. */
 async function filesAt(path: string): Promise<string[]> {
   const isDirectory = await stat(path).then(
     (found) => found.isDirectory(),
@@ -16,7 +16,7 @@ async function filesAt(path: string): Promise<string[]> {
     .map((name) => join(path, name));
 }
 
-/** Reads files, and everything of a registry below directories. */
+/** Reads files, and all registry files below directories. */
 export async function readRegistryFiles(paths: readonly string[]): Promise<RegistryFile[]> {
   const files = (await Promise.all(paths.map(filesAt))).flat();
   return Promise.all(files.map(async (file) => ({ file, text: await readInputFile(file) })));

@@ -2,7 +2,7 @@ import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import { CommandFailure } from '../failures/command-failure.ts';
 import { EXIT } from '../failures/exit-code.ts';
 
-/** An id as it is; a name means the newest of that name, as for images. */
+/** Returns an id as it is; a name means the newest snapshot of that name, as for images. */
 export async function snapshotIdOf(client: SandboxerClient, text: string): Promise<string> {
   if (text.startsWith('snap_')) return text;
   for await (const { snapshot_id, name, state } of client.snapshots.list()) {

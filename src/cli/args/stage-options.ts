@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { list } from './pairs.ts';
 
-/** What of this machine a new sandbox gets. */
+/** Options that bring files of this machine into a new sandbox. */
 export function addStageOptions(command: Command): Command {
   return command
     .option(

@@ -20,7 +20,7 @@ describe('candidatesFor', () => {
     ['--js', ['--json']],
     ['profiles ', ['list', 'show', 'push', 'validate']],
     ['profiles s', ['show']],
-    // Chosen is chosen.
+    // A chosen subcommand is no longer completed.
     ['profiles list ', []],
     ['profiles list s', []],
     ['host dr', ['drain']],
@@ -36,7 +36,7 @@ describe('candidatesFor', () => {
     ['completion ', ['bash', 'zsh', 'fish']],
     ['kill box p1 --signal SIGK', ['SIGKILL']],
     ['credits purse default s', ['shared', 'split']],
-    // New names are not offered, nor is what a program is given.
+    // New names have no candidates, nor do arguments of a program.
     ['create --id ', []],
     ['workspaces create ', []],
     ['exec box ', []],
@@ -44,7 +44,7 @@ describe('candidatesFor', () => {
     ['exec box -- --', []],
     ['run --keep -- l', []],
     ['run --kee', ['--keep']],
-    // Paths are the shell's.
+    // Paths are completed by the shell.
     ['profiles push ', []],
     ['create --mirror ', []],
     ['nonsense ', []],

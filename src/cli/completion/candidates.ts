@@ -6,17 +6,17 @@ import { lineSoFar } from './line-so-far.ts';
 import type { Candidate } from './names-on-server.ts';
 import { lookUpFor } from './names-on-server.ts';
 
-/** Opens the way to a server, for what was given on the line. */
+/** Opens a client of the server named on the line. */
 export type Connect = (given: LineSoFar['given']) => SandboxerClient;
 
-/** Where candidates come from. */
+/** Source of the candidates. */
 interface Sources {
   readonly table: CommandTable;
   readonly connect: Connect;
 }
 
 const GLOBAL_FLAGS = ['--json', '--url', '--key', '--workspace', '--quiet', '--no-color', '--help'];
-/** Options whose values have another name than what they stand for. */
+/** Options whose value has another name than its kind. */
 const VALUES_OF: Readonly<Record<string, string>> = { '--in-workspace': 'workspace', '--sandbox': 'sandbox' };
 
 function plain(value: string, description = ''): Candidate {
@@ -37,7 +37,7 @@ function nextArgument({ command, positionals }: LineSoFar): Argument | undefined
   return all[positionals.length] ?? (last?.variadic ? last : undefined);
 }
 
-/** What the value of an option or an argument is called, which tells what it may be. */
+/** Returns the name of the value of an option or an argument, which determines its candidates. */
 function nameOf(of: Option | Argument): string {
   if (!('long' in of)) return of.name();
   return VALUES_OF[of.long ?? ''] ?? of.long?.slice(2) ?? '';
@@ -45,7 +45,7 @@ function nameOf(of: Option | Argument): string {
 
 async function valuesOf(of: Option | Argument, line: LineSoFar, connect: Connect): Promise<Candidate[]> {
   if (of.argChoices) return of.argChoices.map((choice) => plain(choice));
-  // `--id` is a new name; so are the names of what is made.
+  // `--id` is a new name; so are the names of new objects.
   const isNew = 'long' in of ? of.long === '--id' : /^(?:create|add)$/.test(line.command?.name() ?? '');
   const lookUp = isNew ? undefined : lookUpFor(nameOf(of));
   if (lookUp === undefined) return [];
@@ -75,7 +75,7 @@ async function allFor(line: LineSoFar, word: string, { connect, table }: Sources
   return argument ? valuesOf(argument, line, connect) : [];
 }
 
-/** What the last of these words could become. Nothing where it may be a path, which shells know better. */
+/** Returns the completions of the last of these words. Empty where it may be a path, which the shell completes. */
 export async function candidatesFor(words: readonly string[], sources: Sources): Promise<Candidate[]> {
   const typed = words.at(-1) ?? '';
   const line = await lineSoFar(words.slice(0, -1), sources.table);

@@ -2,17 +2,17 @@ import type { Command, Option } from 'commander';
 import type { CommandEntry, CommandTable } from '../invocation/command-entry.ts';
 import { definedCommand } from '../invocation/defined-command.ts';
 
-/** What the words before the last one say. */
+/** Meaning of the words before the last one. */
 export interface LineSoFar {
   readonly entry: CommandEntry | null;
-  /** The command or, once it was chosen, the subcommand. */
+  /** Command or, once it was chosen, the subcommand. */
   readonly command: Command | null;
   readonly positionals: readonly string[];
-  /** The option whose value comes next. */
+  /** Option whose value comes next. */
   readonly pending: Option | null;
-  /** The values of options, by their long name. */
+  /** Values of options, by their long name. */
   readonly given: ReadonlyMap<string, string>;
-  /** What follows is a program's own. */
+  /** Whether the rest belongs to a program. */
   readonly over: boolean;
 }
 
@@ -22,7 +22,7 @@ function optionOf(command: Command | null, word: string): Option | null {
   return command?.options.find(({ short, long }) => short === word || long === word) ?? null;
 }
 
-/** Words behind the arguments of the command itself are the program's: `exec <id> <program...>`. */
+/** Words behind the arguments of the command belong to the program: `exec <id> <program...>`. */
 function isProgram(command: Command, positionals: readonly string[]): boolean {
   const { registeredArguments: all } = command;
   const last = all.at(-1);
@@ -37,7 +37,7 @@ class Reader {
   pending: Option | null = null;
   given = new Map<string, string>();
   over = false;
-  /** A global option before the command, which alone knows its options. */
+  /** Global option before the command, whose value comes next. */
   #before: string | null = null;
   readonly #table: CommandTable;
 
@@ -47,7 +47,7 @@ class Reader {
 
   async read(word: string): Promise<void> {
     if (this.over) return;
-    // bash takes `--profile=x` apart.
+    // bash splits `--profile=x`.
     if (word === '=' && this.pending) return;
     if (this.#before !== null) {
       this.given.set(this.#before, word);
@@ -83,7 +83,7 @@ class Reader {
     if (this.command && isProgram(this.command, this.positionals)) this.over = true;
   }
 
-  /** For the word that comes now. */
+  /** Whether the next word is the value of a global option before the command. */
   get waits(): boolean {
     return this.#before !== null;
   }

@@ -40,7 +40,7 @@ const providerKeys: LookUp = async (client) =>
     (row) => `${row.extension} ${row.label}`,
   );
 
-/** What a server knows of, by the name of an argument or of an option's value. */
+/** Lookups of names on the server, by the name of an argument or of an option's value. */
 const BY_NAME: Readonly<Record<string, LookUp>> = {
   id: sandboxes,
   sandbox: sandboxes,

@@ -6,7 +6,7 @@ import { packageVersion } from '../process/package-version.ts';
 export interface DaemonFiles {
   readonly stateDir: string;
   readonly socketPath: string;
-  /** Who runs. Written by the daemon, readable by its owner alone. */
+  /** Record of the running daemon, written by it and readable by its owner alone. */
   readonly record: string;
   readonly log: string;
   readonly lock: string;
@@ -17,7 +17,7 @@ export interface DaemonRecord {
   readonly version: string;
   readonly socket: string;
   readonly started_at: string;
-  /** Tells this process from a later one with the same number. */
+  /** Start time that tells this process from a later one with the same number. */
   readonly process_start: string | null;
 }
 
@@ -43,7 +43,7 @@ export function readRecord(files: DaemonFiles): DaemonRecord | null {
   }
 }
 
-/** Cheap enough for every command: whether the daemon that runs is of another version than this command. */
+/** Returns whether the running daemon is of another version than this command; cheap enough for every command. */
 export function isOutdated(files: DaemonFiles): boolean {
   const record = readRecord(files);
   return record !== null && record.version !== packageVersion();

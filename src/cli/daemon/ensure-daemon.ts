@@ -10,9 +10,9 @@ import { releaseLock, takeLock } from './start-lock.ts';
 import { runningDaemon, stopDaemon } from './stop-daemon.ts';
 
 const PATIENCE_MS = 60_000;
-/** Changes are watched; this is for file systems that do not tell, and for holders that died. */
+/** Interval of polling, beside the watch: for file systems without events, and for holders that died. */
 const LOOK_AGAIN_MS = 250;
-/** The kernel's limit on the path of a unix socket. */
+/** Limit of the kernel on the path of a unix socket. */
 const LONGEST_SOCKET_PATH = process.platform === 'linux' ? 107 : 103;
 
 export function answers(socketPath: string): Promise<boolean> {
@@ -40,7 +40,7 @@ function nextChange(directory: string, withinMs: number): Promise<void> {
       watcher = watch(directory, done);
       watcher.on('error', done);
     } catch {
-      // Then the timer has to do.
+      // The timer is enough then.
     }
   });
 }
@@ -66,13 +66,13 @@ function prepare(files: DaemonFiles): void {
   }
 }
 
-/** It runs and does not listen any more: its database is free when it is gone. */
+/** The daemon runs and listens no more: its database is free when it is gone. */
 async function isLeaving(files: DaemonFiles): Promise<boolean> {
   const record = runningDaemon(files);
   return record !== null && !(await answers(record.socket));
 }
 
-/** A daemon of this version answers when this resolves. However many commands ask at once, one of them starts it. */
+/** Resolves when a daemon of this version answers. Of several commands at the same time, one starts it. */
 export async function ensureDaemon(env: NodeJS.ProcessEnv): Promise<void> {
   const files = daemonFiles(env);
   prepare(files);

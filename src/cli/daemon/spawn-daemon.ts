@@ -17,12 +17,12 @@ function openLog(path: string): number {
   try {
     if (statSync(path).size > LARGEST_LOG) renameSync(path, `${path}.1`);
   } catch {
-    // There is none yet.
+    // The log does not exist yet.
   }
   return openSync(path, 'a+', 0o600);
 }
 
-/** What was written to the log since `from`; of much, how it began and how it ended. */
+/** Returns the log text since `from`; of a long text, its beginning and its end. */
 function excerptOf(log: number, from: number): string {
   const { size } = fstatSync(log);
   const buffer = Buffer.alloc(Math.min(size - from, EXCERPT_BYTES));
@@ -40,7 +40,7 @@ function daemonEnv(files: DaemonFiles, env: NodeJS.ProcessEnv): NodeJS.ProcessEn
     SANDBOXER_SOCKET: files.socketPath,
     SANDBOXER_READY_FD: String(READY_FD),
     NODE_COMPILE_CACHE: compileCacheDir(env),
-    // It runs in another directory than this command.
+    // The daemon runs in another directory than this command.
     ...(env.SANDBOXER_CONFIG ? { SANDBOXER_CONFIG: resolve(env.SANDBOXER_CONFIG) } : {}),
   };
 }
@@ -52,7 +52,7 @@ interface Announcement {
   readonly remedy?: string;
 }
 
-/** The daemon writes one line to a pipe when it listens, or knows why it cannot; otherwise the pipe just closes. */
+/** Returns the line that the daemon writes when it listens, or knows why it cannot; `null` if the pipe closes without a line. */
 function firstLine(pipe: Readable): Promise<string | null> {
   return new Promise((settle) => {
     let text = '';
@@ -83,7 +83,7 @@ function startFailure(
   });
 }
 
-/** Starts the daemon on its own and resolves when it listens. */
+/** Starts the daemon in the background and resolves when it listens. */
 export async function spawnDaemon(
   files: DaemonFiles,
   env: NodeJS.ProcessEnv,

@@ -1,7 +1,7 @@
 import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { isSameProcess, processStart } from './process-identity.ts';
 
-/** Who holds the lock: `<pid> <start of the process>`. */
+/** Holder of the lock: `<pid> <start of the process>`. */
 function ownLine(): string {
   return `${process.pid} ${processStart(process.pid) ?? ''}`;
 }
@@ -21,7 +21,7 @@ function lineOf(path: string): string | null {
   }
 }
 
-/** A lock whose holder is dead is taken away; if it changed hands meanwhile it is put back. */
+/** Removes the lock of a dead holder; a lock that changed hands meanwhile is put back. */
 function clearStale(path: string): void {
   const line = lineOf(path);
   if (line === null || !holderIsGone(line)) return;
@@ -30,7 +30,7 @@ function clearStale(path: string): void {
     renameSync(path, aside);
     if (lineOf(aside) !== line) linkSync(aside, path);
   } catch {
-    // Somebody else was faster.
+    // Another process was faster.
   } finally {
     rmSync(aside, { force: true });
   }
@@ -55,7 +55,7 @@ function tryTake(path: string): boolean {
   }
 }
 
-/** One holder among all processes of this user; a holder that dies does not keep it. */
+/** Takes the lock: one holder among all processes of this user; a dead holder does not keep it. */
 export function takeLock(path: string): boolean {
   if (tryTake(path)) return true;
   clearStale(path);

@@ -7,13 +7,13 @@ import { isSameProcess } from './process-identity.ts';
 const STOP_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 20;
 
-/** The daemon that runs, if the record is of a process that is still the same. */
+/** Returns the running daemon, if the recorded process is still the same. */
 export function runningDaemon(files: DaemonFiles): DaemonRecord | null {
   const record = readRecord(files);
   return record !== null && isSameProcess(record.pid, record.process_start) ? record : null;
 }
 
-/** Asks it to stop and waits until it has. Sandboxes live on: their state is durable. */
+/** Stops the daemon and waits for its end. Sandboxes live on: their state is durable. */
 export async function stopDaemon(files: DaemonFiles): Promise<DaemonRecord | null> {
   const record = runningDaemon(files);
   if (record === null) return null;

@@ -4,12 +4,12 @@ import { byteText } from '../output/amounts.ts';
 import { shortDuration } from '../output/relative-time.ts';
 
 const CANARY = 'profile.sandbox-canary';
-/** Where the profile's setup leaves what it saw. */
+/** File where the profile's setup leaves its findings. */
 const TELEMETRY = '/tmp/host-telemetry.txt';
-/** It is a few lines of each file; a machine of another kind may have much more to say. */
+/** Limit of its size: a few lines of each file, though a machine of another kind may have much more. */
 const MOST_BYTES = 65_536;
 
-/** The machine as the canary sees it from inside; what it could not see is `null`. */
+/** Facts of the machine as the canary sees them from inside; unseen ones are `null`. */
 export interface HostTelemetry {
   readonly kernel: string | null;
   readonly load: readonly number[] | null;
@@ -39,7 +39,7 @@ export function parseTelemetry(text: string): HostTelemetry {
   };
 }
 
-/** What the canary reports of its host; `null` of any other sandbox, and of a canary that could not look around. */
+/** Returns the canary's report of its host; `null` of any other sandbox, and of a canary that could not look around. */
 export async function canaryReport(client: SandboxerClient, sandbox: Sandbox): Promise<HostTelemetry | null> {
   if (sandbox.profile !== CANARY || sandbox.state !== 'ready') return null;
   try {

@@ -7,7 +7,7 @@ import { byteText } from '../output/amounts.ts';
 import { plainText } from '../output/plain-text.ts';
 import type { Progress } from '../output/progress.ts';
 
-/** What takes longer is worth a second question. */
+/** Wait of the first request; a longer wait takes a second request. */
 const PATIENCE_SECONDS = 1;
 const STAGES: Readonly<Record<string, string>> = { pull: 'Pulling' };
 
@@ -16,7 +16,7 @@ interface Amount {
   readonly total: number;
 }
 
-/** One line for an event `sandbox.progress`: what changes comes first, as a terminal may be narrow. */
+/** Formats an event `sandbox.progress` as one line: changing values come first, as a terminal may be narrow. */
 export function progressText({ details }: CloudEvent['data']): string {
   const { stage, subject } = details as { readonly stage: string; readonly subject: string };
   const { bytes, parts } = details as { readonly bytes: Amount; readonly parts: Amount };
@@ -34,8 +34,8 @@ async function follow(client: SandboxerClient, id: string, progress: Progress, s
 }
 
 /**
- * Creates a sandbox and waits for it. Where somebody looks and it takes a while, the line on the terminal says what the
- * backend is at: the first answer is asked for early, it tells whose events to follow, and the same request is repeated.
+ * Creates a sandbox and waits for it. On a terminal, after a while, a line shows the progress of the backend: the first answer is
+ * requested early, it names the sandbox whose events to follow, and the same request is repeated.
  */
 export async function createWatched(
   client: SandboxerClient,

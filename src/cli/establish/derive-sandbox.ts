@@ -13,7 +13,7 @@ type Derive = (
   options: CreateOptions,
 ) => Promise<Sandbox>;
 
-/** `fork` and `restore`: a new sandbox from what is there, told as `create` tells it. */
+/** Runs `fork` and `restore`: makes a new sandbox from an existing one, with the output of `create`. */
 export async function deriveSandbox(
   invocation: Invocation,
   what: string,

@@ -11,8 +11,8 @@ type Work = (options: CreateOptions) => Promise<Sandbox>;
 const UNFINISHED: readonly Sandbox['state'][] = ['requested', 'provisioning'];
 
 /**
- * What an interrupted request made, if anything; asked for once more, it answers with the same. What is finished may
- * have been there before, and what is shared may be waited for by others: both are left alone.
+ * Destroys the sandbox that an interrupted request made, if any: the same request once more returns it. A finished one may have
+ * been there before, and a shared one may have other waiters: both are left alone. Returns a message.
  */
 async function takeBack(client: SandboxerClient, work: Work, options: CreateOptions): Promise<string> {
   try {
@@ -26,7 +26,7 @@ async function takeBack(client: SandboxerClient, work: Work, options: CreateOpti
   }
 }
 
-/** Waits for a new sandbox. Ctrl-C takes it back: nobody has been told its id. */
+/** Waits for a new sandbox. Ctrl-C destroys it: its id was not printed yet. */
 export async function establish(
   client: SandboxerClient,
   options: CreateOptions,

@@ -7,7 +7,7 @@ import { EXIT } from '../failures/exit-code.ts';
 import type { Printer } from '../output/printer.ts';
 
 const ID_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
-/** Says which run a sandbox was made for, where its id alone does not. */
+/** Label of the run that a sandbox was made for, where its id alone does not show it. */
 const MARK = 'sand-boxer.run';
 
 function freshId(): string {
@@ -15,7 +15,7 @@ function freshId(): string {
   return `run-${[...bytes].map((byte) => ID_LETTERS[byte % ID_LETTERS.length]).join('')}`;
 }
 
-/** Whether the server never had the request, or refused it before anything was written. */
+/** Returns whether the server never had the request, or refused it before anything was written. */
 function madeNothing(error: unknown): boolean {
   if (error instanceof SandboxerConnectionError) return !error.sent;
   if (!(error instanceof SandboxerApiError)) return false;
@@ -23,9 +23,9 @@ function madeNothing(error: unknown): boolean {
 }
 
 /**
- * The sandbox of one run. Its id is known beforehand, so that it can be destroyed even when the answer to the create never
- * came. An id that was given may be somebody's: the request is then marked, so that no server answers it with what is there
- * already, and nothing is destroyed that does not carry the mark.
+ * Sandbox of one run. Its id is known beforehand, so that it can be destroyed even when the answer to the create never came. A
+ * given id may exist already: the request is then marked, so that no server answers it with an existing sandbox, and only a
+ * sandbox with the mark is destroyed.
  */
 export class OwnSandbox {
   readonly id: string;
@@ -38,7 +38,7 @@ export class OwnSandbox {
     this.#mark = givenId === undefined ? null : fresh;
   }
 
-  /** `work` asks for it. */
+  /** Makes the sandbox by the request of `work`. */
   async make(
     request: CreateSandboxInput,
     work: (request: CreateSandboxInput) => Promise<Sandbox>,

@@ -5,7 +5,7 @@ export interface FailureDetails {
   readonly cause?: unknown;
 }
 
-/** Something on this side of the API went wrong, and this is what to do about it. */
+/** Failure on this side of the API, with its remedy. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly code: string;

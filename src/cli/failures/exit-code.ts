@@ -2,7 +2,7 @@ import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import { CommandFailure } from './command-failure.ts';
 import { UsageError } from './usage-error.ts';
 
-/** SPEC §13. */
+/** Exit codes of SPEC §13. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, refused: 4, backend: 5, ours: 125 } as const;
 
 function ofStatus(status: number, code: string): number {
@@ -12,7 +12,7 @@ function ofStatus(status: number, code: string): number {
   return status < 500 ? EXIT.refused : EXIT.failed;
 }
 
-/** `runsProgram`: the exit code belongs to a program, so that a failure of ours is always 125. */
+/** Returns the exit code. `runsProgram`: the exit code belongs to a program, so that a failure of ours is always 125. */
 export function exitCodeOf(error: unknown, runsProgram: boolean): number {
   if (runsProgram) return EXIT.ours;
   if (error instanceof UsageError) return EXIT.usage;

@@ -1,6 +1,6 @@
 const FARTHEST = 3;
 
-/** Edits between two words; exchanged neighbours count once. */
+/** Returns the edits between two words; exchanged neighbours count once. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -20,7 +20,7 @@ function distance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
-/** The word that was probably meant, if any comes close. */
+/** Returns the word that was probably meant, if any is close. */
 export function nearestName(word: string, names: readonly string[]): string | null {
   let best: string | null = null;
   let least = Math.min(FARTHEST, Math.ceil(word.length / 2)) + 1;

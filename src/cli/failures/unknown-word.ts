@@ -1,7 +1,7 @@
 import { nearestName } from './nearest-name.ts';
 import { UsageError } from './usage-error.ts';
 
-/** A typo, with the word that was probably meant. */
+/** Returns a usage error for a mistyped word, with the similar one. */
 export function unknownWord(what: string, word: string, names: readonly string[]): UsageError {
   const near = nearestName(word, names);
   const few = names.length <= 8 ? `Choose one of: ${names.join(', ')}.` : 'See sandboxer --help.';

@@ -1,4 +1,4 @@
-/** The command line makes no sense: exit code 2 (125 where the exit code is the program's). */
+/** Error in the command line: exit code 2 (125 where the exit code is the program's). */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   readonly remedy: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Examples of each command, in the order of the reference. Those that run do so as they stand, one after the other, in
- * tests/docs/examples.test.ts; what cannot (it needs a terminal, a person, a machine or no end) is only shown.
+ * Examples of each command, in the order of the reference. Runnable ones run as they stand, one after the other, in
+ * tests/docs/examples.test.ts; the others (they need a terminal, a person, a machine or no end) are only shown.
  */
 export interface CommandExample {
   readonly text: string;
@@ -212,7 +212,7 @@ export const COMMAND_EXAMPLES: Readonly<Record<string, readonly CommandExample[]
   completion: [shown('source <(sandboxer completion bash)'), runs('sandboxer completion zsh > _sandboxer')],
 };
 
-/** The lines that call this command: `keys list`, or `keys` where that is what it does alone. */
+/** Returns the lines that call this command: `keys list`, or `keys` where that is its only action. */
 export function exampleLines(path: string, isDefault: boolean): string[] {
   const [name = ''] = path.split(' ');
   const calls = new RegExp(`\\bsandboxer ${path}(?![\\w-])`);

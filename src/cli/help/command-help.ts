@@ -4,10 +4,10 @@ import { wrapped } from '../output/wrapped-text.ts';
 import { exampleLines } from './command-examples.ts';
 import { notesOf } from './command-notes.ts';
 
-/** What a command is about comes first, what every command has comes last. */
+/** Options of the command come first, those of every command last. */
 export function commandHelp(HelpClass: typeof Help): HelpConfiguration {
   return {
-    // What can be chosen is in the description.
+    // Choices are in the description.
     optionDescription: (option) => describedWith(option.description, option.defaultValue, option.negate),
     argumentDescription: (argument) => describedWith(argument.description, argument.defaultValue, false),
     visibleCommands: (command) => [...command.commands],

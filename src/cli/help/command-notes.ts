@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 
 const NOTES = new WeakMap<Command, readonly string[]>();
 
-/** Sentences that the help of a command ends with. */
+/** Notes that end the help of a command. */
 export function addNotes(command: Command, ...notes: readonly string[]): Command {
   NOTES.set(command, notes);
   return command;

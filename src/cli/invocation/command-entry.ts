@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Invocation } from './invocation.ts';
 
-/** A command declares its arguments and options, and what happens. It is loaded only when it is asked for. */
+/** Declaration of a command: its arguments and options, and its action. It is loaded only when it is called. */
 interface CommandModule {
   define(command: Command, invocation: Invocation, table: CommandTable): void;
 }
@@ -19,9 +19,9 @@ export interface CommandEntry {
     | 'Account'
     | 'Server'
     | null;
-  /** For completion. */
+  /** Candidates for completion. */
   readonly subcommands?: readonly string[];
-  /** Its exit code is that of the program it runs. */
+  /** Whether its exit code is that of the program it runs. */
   readonly runsProgram?: true;
   load(): Promise<CommandModule>;
 }
@@ -29,6 +29,6 @@ export interface CommandEntry {
 /** All commands, for a command that describes the others; it must not import the table, which imports every command. */
 export interface CommandTable {
   readonly entries: readonly CommandEntry[];
-  /** By the command's name or another name of it. */
+  /** Finds a command by its name or another name of it. */
   find(name: string): CommandEntry | undefined;
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** What every command understands. */
+/** Options of every command. */
 export interface GlobalOptions {
   readonly json: boolean;
   readonly url: string | undefined;
@@ -23,7 +23,7 @@ const WITH_VALUE = new Set(['--url', '--key', '--workspace']);
 const WITHOUT_VALUE = new Set(['--json', '-q', '--quiet', '--no-color', '-h', '--help']);
 export const GLOBAL_GROUP = 'Global options:';
 
-/** On the program and on each command below, so that they may stand before and after the command's name. */
+/** Adds them to the program and each command below, so that they may stand before and after the command's name. */
 export function addGlobalOptions(command: Command): void {
   for (const below of command.commands) addGlobalOptions(below);
   const option = (flags: string, description: string) =>
@@ -37,7 +37,7 @@ export function addGlobalOptions(command: Command): void {
   command.addHelpOption(command.createOption('-h, --help', 'this help').helpGroup(GLOBAL_GROUP));
 }
 
-/** What was given anywhere on the line; what stands closer to the command wins. */
+/** Returns the options of the line; the ones closer to the command win. */
 export function globalOptionsOf(command: Command, env: NodeJS.ProcessEnv): GlobalOptions {
   const given: Record<string, unknown> = {};
   for (let at: Command | null = command; at !== null; at = at.parent) {
@@ -56,13 +56,13 @@ export function globalOptionsOf(command: Command, env: NodeJS.ProcessEnv): Globa
   };
 }
 
-/** Takes the global options out of what the action of a command is given: none of them reaches a request. */
+/** Removes the global options from those of a command's action: none of them reaches a request. */
 export function dropGlobalOptions(command: Command): void {
   const own = command.opts<Record<string, unknown>>();
   for (const name of Object.keys(DEFAULT_OPTIONS)) delete own[name];
 }
 
-/** The words that are no global options, in order: the command's name comes first. */
+/** Returns the words that are no global options, in order: the command's name comes first. */
 export function plainWordsIn(argv: readonly string[]): string[] {
   const words: string[] = [];
   for (let at = 0; at < argv.length; at += 1) {
@@ -73,13 +73,13 @@ export function plainWordsIn(argv: readonly string[]): string[] {
   return words;
 }
 
-/** Whether a word stands behind an option that only the command knows. */
+/** Returns whether a word stands behind an option that only the command knows. */
 export function mayBeValue(argv: readonly string[], word: string): boolean {
   const before = argv[argv.indexOf(word) - 1];
   return before?.startsWith('-') === true && !before.includes('=') && !WITHOUT_VALUE.has(before);
 }
 
-/** Told without parsing, for errors of the parsing itself. Words behind `--` are the program's. */
+/** Reads the global options without parsing, for errors of the parsing itself. Words behind `--` are the program's. */
 export function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return argv.slice(0, end === -1 ? argv.length : end).includes('--json');

@@ -11,16 +11,16 @@ import { Progress } from '../output/progress.ts';
 import type { GlobalOptions } from './global-options.ts';
 import { DEFAULT_OPTIONS } from './global-options.ts';
 
-/** One run of the command: what was asked for globally, the way to the server, the way to the user. */
+/** One run of the command: its global options, the client of the server, the printer. */
 export class Invocation {
   readonly env: NodeJS.ProcessEnv;
   #options: GlobalOptions = DEFAULT_OPTIONS;
   #printer: Printer | null = null;
   #client: SandboxerClient | null = null;
   #transport: Transport | null = null;
-  /** What the command ends with when nothing failed; a program's exit code, for instance. */
+  /** Exit code of a command that did not fail; a program's exit code, for instance. */
   exitCode = 0;
-  /** Nobody reads the output any more (`sandboxer list | head -1`), or it cannot be written. */
+  /** Called when the output is closed (`sandboxer list | head -1`), or cannot be written. */
   onOutputLost: (error: NodeJS.ErrnoException) => void = ({ code, message }) => {
     if (code === 'EPIPE') process.exit(0);
     this.printer.warn(`the output cannot be written: ${message}`);
@@ -35,7 +35,7 @@ export class Invocation {
     return this.#options;
   }
 
-  /** Once the command line has been read. */
+  /** Called once the command line has been read. */
   configure(options: GlobalOptions): void {
     this.#options = options;
     this.#printer = null;
@@ -46,7 +46,7 @@ export class Invocation {
     return this.#printer;
   }
 
-  /** Whether the server is the one that this command starts by itself. */
+  /** Returns whether the server is the one that this command starts by itself. */
   get isLocal(): boolean {
     return this.#options.url === undefined;
   }
@@ -59,7 +59,7 @@ export class Invocation {
     return this.#client;
   }
 
-  /** The sandboxes alone: what `list` and `get` need, without the cost of loading the rest of the client. */
+  /** Client of the sandboxes alone: enough for `list` and `get`, without the cost of loading the rest. */
   async sandboxes(): Promise<Sandboxes> {
     this.#transport ??= openTransport(await this.#clientOptions());
     return new Sandboxes(this.#transport);
@@ -86,7 +86,7 @@ export class Invocation {
     return { url, key, workspace, brief: true };
   }
 
-  /** The daemon is started when nobody answers, and replaced when it is of another version. */
+  /** Starts the daemon when no server answers, and replaces one of another version. */
   async #localOptions(): Promise<ClientOptions> {
     const { env } = this;
     const { key, workspace } = this.#options;

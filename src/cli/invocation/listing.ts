@@ -4,22 +4,22 @@ import type { Printer } from '../output/printer.ts';
 import type { Column } from '../output/table.ts';
 import type { Invocation } from './invocation.ts';
 
-/** What a server answers with when it is asked for several. */
+/** Answer of a server to a list request. */
 interface Found<Row> {
   readonly items: readonly Row[];
   readonly next_cursor?: string | null;
 }
 
-/** How several things of one kind are shown. */
+/** Printing of a list of one kind. */
 export interface Listing<Row> {
-  /** For a person, when there are none. */
+  /** Message for a person, when the list is empty. */
   readonly empty: string;
   columns(rows: readonly Row[], now: number, printer: Printer): readonly Column<Row>[];
-  /** What other commands call it by: all that `--quiet` prints. */
+  /** Name that other commands call an item by: all that `--quiet` prints. */
   name(row: Row): string;
 }
 
-/** The answer as it is for a program; names with `--quiet`; for a person a table. */
+/** Prints the answer as it is for a program; names with `--quiet`; for a person a table. */
 export function printList<Row>(printer: Printer, found: Found<Row>, listing: Listing<Row>): void {
   const { items, next_cursor = null } = found;
   printer.result(found, () => {
@@ -35,7 +35,7 @@ interface ListCommand<Row, Flags> extends Listing<Row> {
   fetch(client: SandboxerClient, flags: Flags): Promise<Found<Row>>;
 }
 
-/** `sandboxer things list`, which is what `sandboxer things` alone does. */
+/** Command `sandboxer things list`, which is also `sandboxer things` alone. */
 export function defineList<Row, Flags = unknown>(
   command: Command,
   invocation: Invocation,

@@ -2,7 +2,7 @@ import { SandboxerClient } from '../../client/sandboxer-client.ts';
 import { defaultSocketPath } from '../../client/transport/server-address.ts';
 import type { GlobalOptions } from './global-options.ts';
 
-/** A client of the server as it is: where there is none, none is started, and nobody is asked twice. */
+/** Returns a client of the running server: where none runs, none is started, and none is contacted twice. */
 export function clientOfRunning(
   { url, key, workspace }: Pick<GlobalOptions, 'url' | 'key' | 'workspace'>,
   env: NodeJS.ProcessEnv,

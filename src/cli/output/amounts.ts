@@ -11,7 +11,7 @@ export function byteText(bytes: number): string {
   return `${value.toFixed(digits)} ${BYTE_UNITS[unit]}`;
 }
 
-/** `$1.50`, and as many digits as a small amount needs. */
+/** Formats `$1.50`, with as many digits as a small amount needs. */
 export function moneyText(microUsd: number): string {
   const sign = microUsd < 0 ? '-' : '';
   const [whole = '0', micros = '000000'] = (Math.abs(microUsd) / 1_000_000).toFixed(6).split('.');

@@ -2,12 +2,12 @@ import type { Host } from '../../contract/extensions/host.ts';
 import { waitText } from './relative-time.ts';
 import type { Column } from './table.ts';
 
-/** What follows it are the notes of a sandbox that worked. */
+/** Words before the notes of a sandbox that worked. */
 const WORKS = 'It works. ';
 
 type Canary = Host['health']['canaries'][number];
 
-/** One life on one backend, and how it went. */
+/** Result of one life on one backend. */
 export interface Trial {
   readonly extension: string;
   readonly ok: boolean;

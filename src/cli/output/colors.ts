@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 export type Colors = ReturnType<typeof import('picocolors')['createColors']>;
 
 const plain = (text: string | number | null | undefined) => String(text);
-/** Without colours there is nothing to load. */
+/** Without colours no module is loaded. */
 const NO_COLORS = new Proxy({} as Colors, { get: () => plain });
 
 export function colorsFor(colorful: boolean): Colors {

@@ -1,7 +1,7 @@
 import type { ExpectedUse } from '../../contract/routing/route.ts';
 import { shortDuration } from './relative-time.ts';
 
-/** `12m (learned from 40 sandboxes), processors 25% busy (assumed)`. */
+/** Formats `12m (learned from 40 sandboxes), processors 25% busy (assumed)`. */
 export function useText(use: ExpectedUse): string {
   const learned = `learned from ${use.samples} sandboxes`;
   const time = { request: 'as you said', learned, ttl: 'its whole ttl' }[use.seconds_from];

@@ -1,9 +1,9 @@
-/** Resolves when everything was written, or could not be; whoever listens to the errors of the stream has heard of it then. */
+/** Resolves when everything was written, or could not be; error listeners of the stream have been called by then. */
 export async function flushed(stream: NodeJS.WriteStream): Promise<void> {
   await new Promise<void>((resolve) => {
     if (stream.destroyed) resolve();
     else stream.write('', () => resolve());
   });
-  // A failed write calls back first and is told afterwards.
+  // A failed write calls back before its error event.
   await new Promise((resolve) => setImmediate(resolve));
 }

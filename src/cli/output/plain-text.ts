@@ -1,6 +1,8 @@
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** Text from elsewhere must not steer the terminal: control characters become visible, and so do bytes that are no text. */
+/**
+ * Escapes foreign text so that it cannot steer the terminal: control characters become visible, and so do bytes that are no text.
+ */
 export function plainText(text: string): string {
   if (ASCII.test(text)) return text;
   return text.replace(
@@ -13,12 +15,12 @@ export function plainText(text: string): string {
   );
 }
 
-/** Like `plainText`, but lines stay lines. */
+/** Escapes like `plainText`, but keeps lines. */
 export function plainLines(text: string): string {
   return text.split('\n').map(plainText).join('\n');
 }
 
-/** Columns that a text takes on a terminal. */
+/** Returns the columns that a text takes on a terminal. */
 export function displayWidth(text: string): number {
   if (ASCII.test(text)) return text.length;
   const wide =
@@ -29,7 +31,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** At most `width` columns, with an ellipsis where something is missing. */
+/** Cuts to at most `width` columns, with an ellipsis where text is missing. */
 export function cutText(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let kept = '';

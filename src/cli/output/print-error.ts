@@ -9,7 +9,7 @@ import type { Printer } from './printer.ts';
 import { shortDuration } from './relative-time.ts';
 import { wrapped } from './wrapped-text.ts';
 
-/** What the funnel prints, whatever was thrown. */
+/** Printed form of an error, whatever was thrown. */
 export interface ErrorReport {
   readonly message: string;
   readonly code: string;
@@ -35,7 +35,7 @@ function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What is told with the candidates is not told again before them; money is told in dollars. */
+/** Returns the reason alone where candidates follow, which would repeat the rest; amounts are in dollars. */
 function messageOf(problem: Problem): string {
   const { reason, candidates, shortfall_micro_usd: short, available_micro_usd: available } = problem;
   if (typeof reason === 'string' && list(candidates).length > 0) return reason;
@@ -44,7 +44,7 @@ function messageOf(problem: Problem): string {
   return `${problem.title}: this needs ${needed}, ${has} is available, ${moneyText(short)} is missing.`;
 }
 
-/** Where in a request a field stands says nothing to whoever typed a command. */
+/** Removes the place of a field in the request, which means nothing to the user of a command. */
 function spokenOf({ code, detail }: Problem): string {
   if (code !== 'SBX_INVALID_REQUEST') return detail;
   return detail.replace(/^"[^"]*" in the path: /, '').replace(/^("[^"]*") in the (?:query|body):/, '$1:');
@@ -70,7 +70,7 @@ export function issueLines(issues: unknown): string[] {
   });
 }
 
-/** The members that some problems have: candidates of a route, issues of a document, what money is left. */
+/** Returns lines for members of some problems: remaining credits, candidates of a route, issues of a document. */
 function notesOf(problem: Problem): string[] {
   const candidates = list(problem.candidates).map((item) => {
     const { extension, excluded_by } = item as Candidate;
@@ -85,7 +85,7 @@ function notesOf(problem: Problem): string[] {
   return [...affordable(problem), ...candidates, ...(single ? [] : issues)];
 }
 
-/** The server's own error class, thrown in this process by `serve`. It is known by its shape: its module is not ours. */
+/** Server's own error class, thrown in this process by `serve`. It is recognised by its shape: its module is not ours. */
 interface ServerSideError {
   readonly code: string;
   readonly detail: string;
@@ -131,7 +131,7 @@ export function reportOf(error: unknown): ErrorReport {
   return local(message, 'SBX_CLI_FAILED', 'If it happens again, report it with what sandboxer doctor says.');
 }
 
-/** The one way in which an error reaches a person or a program. */
+/** Prints an error for a person or a program; all errors pass here. */
 export function printError(error: unknown, printer: Printer): void {
   const { message, code, remedy, notes, problem } = reportOf(error);
   if (printer.json) {

@@ -26,11 +26,11 @@ function terminalWidth(): number | undefined {
   return isTTY && columns ? Math.max(columns, NARROWEST_TERMINAL) : undefined;
 }
 
-/** Results on stdout, everything else on stderr. */
+/** Prints results on stdout, everything else on stderr. */
 export class Printer {
   readonly json: boolean;
   readonly quiet: boolean;
-  /** For stdout and for stderr: one may be a terminal and the other not. */
+  /** Colours of stdout and of stderr: one may be a terminal and the other not. */
   readonly out: Colors;
   readonly err: Colors;
 
@@ -41,19 +41,19 @@ export class Printer {
     this.err = colorsFor(colorful(process.stderr, options));
   }
 
-  /** A wire object in JSON mode, otherwise what `human` prints. */
+  /** Prints a wire object in JSON mode, otherwise the output of `human`. */
   result(value: unknown, human: () => void): void {
     if (this.json) this.document(value);
     else human();
   }
 
-  /** One JSON document on one line; for a person at a terminal, on several. */
+  /** Prints one JSON document on one line; for a person at a terminal, on several. */
   document(value: unknown): void {
     const indent = process.stdout.isTTY ? 2 : undefined;
     process.stdout.write(`${JSON.stringify(value, null, indent)}\n`);
   }
 
-  /** One item of a stream. */
+  /** Prints one item of a stream. */
   item(value: unknown): void {
     process.stdout.write(`${JSON.stringify(value)}\n`);
   }
@@ -62,7 +62,7 @@ export class Printer {
     process.stdout.write(`${text}\n`);
   }
 
-  /** As many lines as a text needs on the terminal; one where there is none. */
+  /** Returns the lines that a text needs on the terminal; one without a terminal. */
   wrapped(text: string, taken: number): string[] {
     return wrapped(text, terminalWidth(), taken);
   }
@@ -71,7 +71,7 @@ export class Printer {
     for (const line of tableLines(columns, rows, terminalWidth(), this.out.dim)) this.line(line);
   }
 
-  /** Names and values, one below the other. What is `null` is left out. */
+  /** Prints names and values, one below the other. `null` values are left out. */
   details(pairs: readonly Detail[]): void {
     const shown = pairs.filter(([, value]) => value !== null);
     const width = Math.max(0, ...shown.map(([name]) => name.length));
@@ -85,13 +85,13 @@ export class Printer {
     }
   }
 
-  /** For a person; not with `--quiet` or `--json`. */
+  /** Prints for a person; not with `--quiet` or `--json`. */
   note(text: string): void {
     if (this.quiet || this.json) return;
     process.stderr.write(`${plainText(text)}\n`);
   }
 
-  /** Something a person should know even with `--quiet`. */
+  /** Prints a warning, even with `--quiet`. */
   warn(text: string): void {
     if (this.json) return;
     process.stderr.write(`${this.err.yellow('warning:')} ${plainText(text)}\n`);

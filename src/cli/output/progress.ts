@@ -6,7 +6,7 @@ const SHOW_AFTER_MS = 150;
 const EVERY_MS = 80;
 const CLEAR_LINE = '\r\x1b[2K';
 
-/** A line on stderr that says what is being waited for. Only on a terminal, and only when it takes a while. */
+/** Line on stderr that shows the present wait. Only on a terminal, and only after a while. */
 export class Progress {
   readonly #active: boolean;
   readonly #startedAt = Date.now();
@@ -20,11 +20,11 @@ export class Progress {
     this.#active = active && process.stderr.isTTY === true;
     if (!this.#active) return;
     this.#timer = setTimeout(() => this.#start(), SHOW_AFTER_MS).unref();
-    // Where nobody else cares for Ctrl-C, what is shown goes with the command.
+    // Without another handler of Ctrl-C, the line is removed and the command ends.
     if (process.listenerCount('SIGINT') === 0) process.once('SIGINT', this.#interrupted);
   }
 
-  /** Whether anybody could see it. */
+  /** Whether the line can be seen: stderr is a terminal. */
   get isShown(): boolean {
     return this.#active;
   }
@@ -33,7 +33,7 @@ export class Progress {
     this.#text = text;
   }
 
-  /** Takes the line away again. */
+  /** Removes the line. */
   stop(): void {
     process.off('SIGINT', this.#interrupted);
     if (this.#timer) clearInterval(this.#timer);

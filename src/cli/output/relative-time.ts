@@ -5,7 +5,7 @@ const UNITS = [
   ['s', 1],
 ] as const;
 
-/** `45s`, `12m`, `3h20m`, `2d4h`: the largest unit, and the next one where it matters. */
+/** Formats `45s`, `12m`, `3h20m`, `2d4h`: the largest unit, and the next one where it matters. */
 export function shortDuration(seconds: number): string {
   let rest = Math.max(0, Math.round(seconds));
   const first = UNITS.findIndex(([, size]) => rest >= size);
@@ -20,7 +20,7 @@ export function shortDuration(seconds: number): string {
   return text;
 }
 
-/** `3m ago`, `in 2h`, `now`. */
+/** Formats `3m ago`, `in 2h`, `now`. */
 export function relativeTime(iso: string | null, now: number): string {
   if (iso === null) return '-';
   const seconds = (Date.parse(iso) - now) / 1000;
@@ -28,12 +28,12 @@ export function relativeTime(iso: string | null, now: number): string {
   return seconds < 0 ? `${shortDuration(-seconds)} ago` : `in ${shortDuration(seconds)}`;
 }
 
-/** How long since. */
+/** Formats the time since. */
 export function ageOf(iso: string, now: number): string {
   return shortDuration((now - Date.parse(iso)) / 1000);
 }
 
-/** How long something takes: `40ms`, `1.2s`, `1m30s`. */
+/** Formats a duration: `40ms`, `1.2s`, `1m30s`. */
 export function waitText(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)}ms`;
   return ms < 9_950 ? `${(ms / 1000).toFixed(1)}s` : shortDuration(ms / 1000);

@@ -52,12 +52,12 @@ function reachabilityDetails({ reachability }: Sandbox): Detail[] {
   ];
 }
 
-/** Returns the failure with every issue, and what to do. */
+/** Returns the failure with every issue and its remedy. */
 function failureText({ detail, code, remedy, issues = [] }: NonNullable<Sandbox['failure']>): string {
   return [detail, ...(issues.length > 1 ? issueLines(issues) : []), `${code}: ${remedy}`].join('\n');
 }
 
-/** Everything worth knowing, for `get`. */
+/** Details of a sandbox, for `get`. */
 export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): void {
   const { failure, teardown, consumer } = sandbox;
   printer.details([
@@ -90,7 +90,7 @@ export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): v
   ]);
 }
 
-/** `ready in 0.4s on ext.local, expires in 4h`. */
+/** Formats `ready in 0.4s on ext.local, expires in 4h`. */
 export function establishedText(sandbox: Sandbox, tookMs: number, now: number): string {
   const took = sandbox.reused ? 'already there' : `${sandbox.state} in ${waitText(tookMs)}`;
   const where =
@@ -98,7 +98,7 @@ export function establishedText(sandbox: Sandbox, tookMs: number, now: number): 
   return `${took}${where}, expires ${relativeTime(sandbox.expires_at, now)}`;
 }
 
-/** The id on stdout, what became of it on stderr. */
+/** Prints the id on stdout, its state on stderr. */
 export function printState(printer: Printer, sandbox: Sandbox): void {
   printer.result(sandbox, () => {
     printer.line(sandbox.sandbox_id);

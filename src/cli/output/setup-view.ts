@@ -10,12 +10,12 @@ function endText({ exit_code, started_at, ended_at }: Step): string {
   return exit_code === 0 ? `done${took}` : `ended with ${exit_code}${took}`;
 }
 
-/** Whether a sandbox has instructions or setup output. */
+/** Returns whether a sandbox has instructions or setup output. */
 export function hasSetup({ instructions, instructions_ref, items }: SetupLog): boolean {
   return instructions !== '' || instructions_ref !== null || items.length > 0;
 }
 
-/** The instructions and what the commands wrote on stdout; which command it was and how it ended, on stderr. */
+/** Prints the instructions and the output of the commands on stdout; each command and its end on stderr. */
 export function printSetup(printer: Printer, log: SetupLog): void {
   printer.result(log, () => {
     const { instructions, instructions_ref } = log;

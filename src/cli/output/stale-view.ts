@@ -17,7 +17,7 @@ export function staleColumns(): Column<StaleItem>[] {
   ];
 }
 
-/** Silence would say that there is nothing. */
+/** Prints the places that were not searched: silence would say that nothing is there. */
 export function tellUnseen(printer: Printer, unseen: StaleReport['unseen']): void {
   for (const { extension, host, detail } of unseen)
     printer.note(`Not looked at: ${extension}${host === null ? '' : ` on ${host}`}: ${detail}`);

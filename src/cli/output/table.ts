@@ -3,9 +3,9 @@ import { cutText, displayWidth, plainText } from './plain-text.ts';
 export interface Column<T> {
   readonly title: string;
   value(row: T): string;
-  /** May be cut when the terminal is narrow. What can be copied into a command never is. */
+  /** Whether the column may be cut on a narrow terminal. A column that can be copied into a command never is. */
   readonly cuttable?: boolean;
-  /** Left out of a terminal that is too narrow for all of them, the last one first. */
+  /** Whether the column may be left out of a terminal that is too narrow for all of them, the last one first. */
   readonly spare?: boolean;
   readonly align?: 'right';
   paint?(text: string, row: T): string;
@@ -13,14 +13,14 @@ export interface Column<T> {
 
 const GAP = 2;
 const NARROWEST = 6;
-/** Cut to less than this, a column says less than it takes room. */
+/** Least width: a column cut further takes more room than it is worth. */
 const READABLE = 12;
 
 function widthOf<T>(column: Column<T>, rows: readonly T[]): number {
   return Math.max(column.title.length, ...rows.map((row) => displayWidth(plainText(column.value(row)))));
 }
 
-/** The columns that are worth showing in so much room. */
+/** Returns the columns that fit into so much room. */
 function worthShowing<T>(
   columns: readonly Column<T>[],
   rows: readonly T[],
@@ -36,7 +36,7 @@ function worthShowing<T>(
   return worthShowing(columns.toSpliced(last, 1), rows, width);
 }
 
-/** Takes from the widest columns that may be cut until the line fits. */
+/** Narrows the widest columns that may be cut until the line fits. */
 function fitted<T>(columns: readonly Column<T>[], wanted: readonly number[], width: number): number[] {
   const widths = [...wanted];
   let excess = widths.reduce((sum, one) => sum + one, GAP * (columns.length - 1)) - width;
@@ -58,7 +58,7 @@ function padded(text: string, width: number, align: 'right' | undefined): string
   return align === 'right' ? space + text : text + space;
 }
 
-/** Lines of a table, aligned; cut to `width` columns when it is given. */
+/** Formats a table as aligned lines; cut to `width` columns when it is given. */
 export function tableLines<T>(
   all: readonly Column<T>[],
   rows: readonly T[],

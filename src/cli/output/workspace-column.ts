@@ -1,6 +1,6 @@
 import type { Column } from './table.ts';
 
-/** Whose each row is, where they are not all of one workspace: a key of the server sees them all. */
+/** Column of the workspace, where the rows are not all of one: a key of the server sees them all. */
 export function workspaceColumn<T extends { readonly workspace_id: string }>(
   rows: readonly T[],
 ): Column<T>[] {

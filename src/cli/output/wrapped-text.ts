@@ -1,6 +1,6 @@
 import { displayWidth } from './plain-text.ts';
 
-/** Lines of at most `width` columns, broken between words; `taken` columns of each are used by what stands before. */
+/** Wraps lines at `width` columns, between words; `taken` columns of each are used by the text before. */
 export function wrapped(text: string, width: number | undefined, taken = 0): string[] {
   const room = width === undefined ? Number.POSITIVE_INFINITY : Math.max(20, width - taken);
   const lines: string[] = [];

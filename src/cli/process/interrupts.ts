@@ -1,13 +1,13 @@
 const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 export type Interrupt = (typeof INTERRUPTS)[number];
 
-/** Those that end nothing by themselves where a program minds them. */
+/** Signals that end no command by themselves when a program handles them. */
 const PASSED = ['SIGUSR1', 'SIGUSR2'] as const;
 
 export interface InterruptHandlers {
-  /** The first one: pass it on. */
+  /** Called at the first signal: pass it on. */
   first(signal: Interrupt): void;
-  /** The next one: the user is serious. */
+  /** Called at the next one: end the command. */
   again(signal: Interrupt): void;
 }
 
@@ -31,7 +31,7 @@ function on<Name extends NodeJS.Signals>(
   };
 }
 
-/** Ctrl-C and its kin while a program runs elsewhere. Returns what takes the handlers away again. */
+/** Handles Ctrl-C and similar signals while a program runs elsewhere. Returns a function that removes the handlers. */
 export function onInterrupts(handlers: InterruptHandlers): () => void {
   let count = 0;
   return on(INTERRUPTS, (signal) => {
@@ -41,7 +41,7 @@ export function onInterrupts(handlers: InterruptHandlers): () => void {
   });
 }
 
-/** Signals whose meaning is the program's alone. Returns what takes the handler away again. */
+/** Handles signals whose meaning is the program's alone. Returns a function that removes the handler. */
 export function onPassed(handle: (signal: (typeof PASSED)[number]) => void): () => void {
   return on(PASSED, handle);
 }

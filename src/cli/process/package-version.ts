@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The nearest `package.json` above this file: sources, `dist` and a bundle lie at different depths below it. */
+/** Reads the nearest `package.json` above this file: sources, `dist` and a bundle lie at different depths below it. */
 export function packageVersion(): string {
   let directory = import.meta.dirname;
   while (!existsSync(join(directory, 'package.json')) && directory !== dirname(directory)) {

@@ -13,7 +13,7 @@ export interface ExecFlags {
   readonly service?: string;
 }
 
-/** What `run`, `exec` and `shell` have in common. */
+/** Options shared by `run`, `exec` and `shell`. */
 export function addExecOptions(command: Command): Command {
   return command
     .option('-e, --env <key[=value]>', 'variable; without a value, the one it has here', variables)
@@ -47,7 +47,7 @@ export function withLateOptions(command: Command, words: readonly string[]): rea
   return [...operands, ...unknown];
 }
 
-/** `exec id -- ls`: the separator is not part of the program. */
+/** Removes the separator of `exec id -- ls`: it is not part of the program. */
 export function argvOf(words: readonly string[]): string[] {
   return words[0] === '--' ? words.slice(1) : [...words];
 }

@@ -4,7 +4,7 @@ import { exitCodeAfter } from '../process/interrupts.ts';
 const BROKEN_PIPE = 141;
 const FAILED = 125;
 
-/** What a program that is run elsewhere ends with when its output can go nowhere: as if it had been run here. */
+/** Returns the exit code of a remote program whose output can go nowhere: as if it had been run here. */
 export function exitCodeWithout(error: NodeJS.ErrnoException, printer: Printer): number {
   if (error.code === 'EPIPE') return BROKEN_PIPE;
   // The terminal has gone.

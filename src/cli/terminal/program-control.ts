@@ -6,8 +6,8 @@ import { exitCodeWithout } from './lost-output.ts';
 import { exitCodeFrom } from './run-in-sandbox.ts';
 
 /**
- * What happens from outside to a program that runs elsewhere: signals are the program's, as if it ran here; a second
- * interrupt, or one before there is a program, gives it up, and so does output that nobody takes.
+ * Control of a remote program from outside: signals go to the program, as if it ran here; a second interrupt, or one before the
+ * program runs, abandons it, and so does output that cannot be written.
  */
 export class ProgramControl {
   readonly #invocation: Invocation;
@@ -20,23 +20,23 @@ export class ProgramControl {
     this.#invocation = invocation;
   }
 
-  /** Aborted when it is given up. */
+  /** Aborted when the program is abandoned. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** Once it runs, with the way to signal it. */
+  /** Called once the program runs, with a function that signals it. */
   started(kill: (signal: Signal) => Promise<void>): void {
     this.#kill = kill;
   }
 
-  /** Runs `work`, which answers how the program ended. Resolves with what this command ends with. */
+  /** Runs `work`, which returns how the program ended. Resolves with the exit code of this command. */
   async during(work: () => Promise<ExitStatus>): Promise<number> {
     const invocation = this.#invocation;
     invocation.onOutputLost = (error) => {
       if (this.#unwritten !== null) return;
       const code = exitCodeWithout(error, invocation.printer);
-      // Who reads no more, as `head` does, takes nothing from a program that has ended.
+      // A closed reader, such as `head`, takes nothing from a program that has ended.
       if (error.code !== 'EPIPE') this.#unwritten ??= code;
       this.#giveUp(code);
     };
@@ -50,7 +50,7 @@ export class ProgramControl {
     }
   }
 
-  /** Returns what takes the handlers away again. */
+  /** Returns a function that removes the handlers. */
   listen(): () => void {
     const releases = [
       onInterrupts({

@@ -10,12 +10,12 @@ import { writeChunk } from './write-output.ts';
 export interface ProgramOptions {
   readonly sandboxId: string;
   readonly request: ExecInput;
-  /** Pass our input on. */
+  /** Passes our input on. */
   readonly stdin: boolean;
-  /** In a terminal, which ours becomes. */
+  /** Runs in a terminal; ours is connected to it. */
   readonly tty: boolean;
   readonly signal: AbortSignal;
-  /** Called when it runs, with the way to signal it. */
+  /** Called when it runs, with a function that signals it. */
   onStarted?(kill: (signal: Signal) => Promise<void>): void;
 }
 
@@ -23,7 +23,7 @@ async function pumpInput(exec: InteractiveExec): Promise<void> {
   try {
     for await (const chunk of process.stdin) await exec.write(chunk as Buffer);
   } catch {
-    // An input that cannot be read has ended.
+    // An unreadable input has ended.
   }
   await exec.endInput();
 }
@@ -39,7 +39,7 @@ async function passOutput(chunks: AsyncIterable<ExecChunk>, invocation: Invocati
   return exit;
 }
 
-/** Of the size and the kind of ours. */
+/** Returns the request with the size and the kind of our terminal. */
 function inTerminal(request: ExecInput): ExecInput {
   const { TERM } = process.env;
   return { ...request, tty: terminalSize(), env: { ...(TERM ? { TERM } : {}), ...request.env } };
@@ -65,7 +65,7 @@ async function runInteractively(
   }
 }
 
-/** Runs a program there as if it ran here. Resolves with how it ended. */
+/** Runs a program in the sandbox as if it ran here. Resolves with how it ended. */
 export async function runInSandbox(
   invocation: Invocation,
   client: SandboxerClient,
@@ -77,7 +77,7 @@ export async function runInSandbox(
   return passOutput(handle, invocation);
 }
 
-/** The program's own exit code, and a word on why it ended where the code does not tell. */
+/** Returns the program's own exit code, and a message on why it ended where the code does not show it. */
 export function exitCodeFrom(exit: ExitStatus, invocation: Invocation): number {
   if (exit.timed_out) invocation.printer.note('the program was killed: its time was up');
   if (exit.out_of_memory) invocation.printer.note('the program was killed: it ran out of memory');

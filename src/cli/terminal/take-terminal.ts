@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import type { InteractiveExec } from '../../client/streams/interactive-exec.ts';
 import type { TerminalSize } from '../../contract/sandboxes/exec.ts';
 
-/** Whether somebody sits there: he types, and he sees what comes. */
+/** Returns whether input and output are terminals. */
 export function isTerminal(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true;
 }
@@ -19,8 +19,8 @@ function takeKeys(): void {
 }
 
 /**
- * Keys go to the program as they are, Ctrl-C and Ctrl-Z included. Whoever stops this command by a signal has his terminal
- * meanwhile. Returns what gives the terminal back, which also happens however this process ends.
+ * Passes keys to the program as they are, Ctrl-C and Ctrl-Z included. While a signal stops this command, the terminal is as it
+ * was. Returns a function that restores the terminal, which also happens however this process ends.
  */
 export function takeTerminal(exec: InteractiveExec): () => void {
   const { stdin, stdout } = process;
@@ -37,7 +37,7 @@ export function takeTerminal(exec: InteractiveExec): () => void {
     if (raw) takeKeys();
     resize();
   };
-  // A terminal that has gone cannot be set any more: its end is told by a signal.
+  // A lost terminal cannot be set any more; a signal reports the loss.
   const gone = () => {};
   stdin.on('error', gone);
   if (raw) takeKeys();

@@ -13,14 +13,14 @@ function drained(stream: NodeJS.WriteStream): Promise<void> {
   });
 }
 
-/** The wire's own form of a chunk: one line of an exec stream. */
+/** Form of a chunk on the wire: one line of an exec stream. */
 function streamItemOf(chunk: ExecChunk): ExecStreamItem {
   if (!('data' in chunk)) return chunk;
   const encoding = isUtf8(chunk.data) ? 'utf8' : 'base64';
   return { type: chunk.type, offset: chunk.offset, data: chunk.data.toString(encoding), encoding };
 }
 
-/** A program's output as it is: its stdout to ours, its stderr to ours, at the pace of the reader. */
+/** Writes a program's output as it is: its stdout to ours, its stderr to ours, at the pace of the reader. */
 export async function writeChunk(chunk: ExecChunk, printer: Printer): Promise<void> {
   if (printer.json) printer.item(streamItemOf(chunk));
   else if (chunk.type === 'gap') printer.warn(`${chunk.missing} bytes of output are no longer kept`);

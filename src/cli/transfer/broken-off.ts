@@ -2,7 +2,7 @@ import { SandboxerConnectionError } from '../../client/transport/connection-erro
 import { CommandFailure } from '../failures/command-failure.ts';
 import { EXIT } from '../failures/exit-code.ts';
 
-/** `work`, with the end of its connection told as what it is here: the backend's, or the server's. */
+/** Awaits `work`; a lost connection becomes a failure with a remedy. */
 export async function orBrokenOff<T>(work: Promise<T>, sandboxId: string, left: string): Promise<T> {
   try {
     return await work;

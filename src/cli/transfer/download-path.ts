@@ -13,7 +13,7 @@ import type { Progress } from '../output/progress.ts';
 import { orBrokenOff } from './broken-off.ts';
 import type { Transferred } from './transferred.ts';
 
-/** The bytes of one file; `onBytes` hears how many there were. */
+/** Streams the bytes of one file; `onBytes` gets their number. */
 async function* contentOf(
   answer: IncomingMessage,
   from: string,
@@ -29,7 +29,7 @@ async function* contentOf(
   }
 }
 
-/** The last part of a path inside, which must not become a way out of the directory it is put in. */
+/** Returns the last part of a path inside, which must not lead out of the target directory. */
 function nameOf(path: string): string {
   const name =
     path
@@ -48,7 +48,7 @@ interface FileDownload {
   readonly progress: Progress;
 }
 
-/** The file appears under its name when it is complete. */
+/** Writes the file; it appears under its name when it is complete. */
 async function downloadFile(
   files: Files,
   id: string,
@@ -98,7 +98,7 @@ async function downloadDirectory(
 async function kindOf(files: Files, id: string, path: string): Promise<FileEntry> {
   const entry = await files.stat(id, path);
   if (entry.kind !== 'symlink') return entry;
-  // What a link leads to is a directory if it can be listed, and read as a file otherwise.
+  // The target of a link is a directory if it can be listed, and read as a file otherwise.
   const listed = await files.list(id, path, { limit: 1 }).catch(() => null);
   return { ...entry, kind: listed === null ? 'file' : 'directory' };
 }
@@ -109,7 +109,7 @@ interface DownloadedPath {
   readonly to: string;
 }
 
-/** A file or a directory of a sandbox to this machine; `-` is the output. */
+/** Copies a file or a directory of a sandbox to this machine; `-` is the output. */
 export async function downloadPath(
   invocation: Invocation,
   files: Files,

@@ -6,13 +6,13 @@ import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import type { StageFlags } from './stage-inputs.ts';
 import { askedSecrets } from './stage-path.ts';
 
-/** What this machine remembers of a directory that a sandbox has a copy of. */
+/** Record of a directory of this machine that a sandbox has a copy of. */
 export interface MirrorState {
   readonly directory: string;
   readonly generation: number;
   readonly withGit: boolean;
   readonly withSecrets: boolean | readonly string[];
-  /** What both sides had in common after the last sync; `null` before the first: what was uploaded. */
+  /** State in common after the last sync; `null` before the first: the upload. */
   readonly base: readonly (readonly [string, TreeEntry])[] | null;
 }
 

@@ -5,13 +5,13 @@ import type { Invocation } from '../invocation/invocation.ts';
 import type { StageFlags } from './stage-inputs.ts';
 import { stageInputs, unstagedRequest } from './stage-inputs.ts';
 
-/** A sandbox that is there already answers such a request, whatever the route. */
+/** Returns whether an existing sandbox may answer the request, whatever the route. */
 function mayBeThere({ id, scope, consumer = {} }: CreateSandboxInput): boolean {
   const named = ['session_id', 'run_id', 'job_id', 'agent_id'].some((name) => Object.hasOwn(consumer, name));
   return id !== undefined || named || scope === 'agent' || scope === 'shared';
 }
 
-/** Whether the request has a route now or may have one soon. A request that is refused is refused here. */
+/** Returns whether the request has a route now or may have one soon. An invalid request is refused here. */
 async function hasRoute(
   client: SandboxerClient,
   request: CreateSandboxInput,
@@ -23,7 +23,7 @@ async function hasRoute(
       excluded_by.every(({ retry_after_seconds }) => retry_after_seconds !== undefined),
     );
   } catch (error) {
-    // A key that may create but not look: the create itself will tell.
+    // The key may create but not read routes: the create itself will report the error.
     if (error instanceof SandboxerApiError && error.status === 403) return true;
     throw error;
   }
@@ -35,8 +35,8 @@ interface StageForCreateOptions {
 }
 
 /**
- * Stages inputs as `stageInputs` does, for a create. Nothing is uploaded for a request that no backend takes: the request is
- * returned with ids of no upload, and the create refuses it with every candidate and its reasons.
+ * Stages inputs as `stageInputs` does, for a create. Nothing is uploaded for a request that no backend takes: it is returned with
+ * ids of no upload, and the create refuses it with every candidate and its reasons.
  */
 export async function stageForCreate(
   invocation: Invocation,

@@ -14,7 +14,7 @@ export interface StageFlags extends PackFlags {
 const TREE_INPUT = /^(workspace|repo|files|compose_bundle)(?:_ref)?$/;
 const ELSEWHERE = /^(?:upload:|[a-z][a-z0-9+.-]*:\/\/|[\w.-]+@[\w.-]+:)/i;
 
-/** The path of this machine that an input names; `null` when it is something else. */
+/** Returns the path of this machine that an input names; `null` for any other input. */
 function localPath(name: string, value: unknown): string | null {
   const kind = TREE_INPUT.exec(name)?.[1];
   if (kind === undefined || typeof value !== 'string' || ELSEWHERE.test(value)) return null;
@@ -24,10 +24,10 @@ function localPath(name: string, value: unknown): string | null {
   return path;
 }
 
-/** In place of an upload that is not made yet: no archive has this id. */
+/** Placeholder of an upload that is not made yet: no archive has this id. */
 const NOT_YET = `upload:upl_${'0'.repeat(40)}`;
 
-/** The request as it will be, with an id of no upload for each tree of this machine; `null` when it names none. */
+/** Returns the final request, with an id of no upload for each tree of this machine; `null` when it names none. */
 export function unstagedRequest(request: CreateSandboxInput, flags: StageFlags): CreateSandboxInput | null {
   const given = Object.entries(request.inputs ?? {});
   const inputs = given.map(([name, value]) => [name, localPath(name, value) === null ? value : NOT_YET]);
@@ -43,7 +43,7 @@ interface StageInputsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The request with everything uploaded that it names of this machine: the server reads no paths. */
+/** Returns the request with everything of this machine uploaded: the server reads no paths. */
 export async function stageInputs(
   invocation: Invocation,
   client: () => Promise<SandboxerClient>,

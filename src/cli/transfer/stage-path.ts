@@ -13,14 +13,14 @@ export interface PackFlags {
   readonly withSecret?: readonly string[];
 }
 
-/** Which likely secrets were asked for. */
+/** Likely secrets that were asked for. */
 export function askedSecrets({ withSecrets, withSecret }: PackFlags): boolean | readonly string[] {
   return withSecrets === true || (withSecret ?? false);
 }
 
 const SHOWN = 5;
 
-/** Tells how far an upload is, and in the end what was left out. */
+/** Shows the progress of an upload, and in the end the paths left out. */
 export async function uploading<T>(
   invocation: Invocation,
   what: string,
@@ -46,7 +46,7 @@ export async function uploading<T>(
   return work.finally(() => tellSkipped(invocation, skipped));
 }
 
-/** What was left out, as far as anybody reads it. */
+/** Prints the paths left out, up to a readable number. */
 function tellSkipped(invocation: Invocation, skipped: readonly (readonly [string, string])[]): void {
   const { printer } = invocation;
   for (const [path, reason] of skipped.slice(0, SHOWN)) printer.warn(`left out ${path}: ${reason}`);

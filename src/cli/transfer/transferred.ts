@@ -1,4 +1,4 @@
-/** What a copy did. */
+/** Result of a copy. */
 export interface Transferred {
   readonly files: number;
   readonly path: string;

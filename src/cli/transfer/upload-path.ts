@@ -13,7 +13,7 @@ async function isDirectoryInside(files: Files, id: string, path: string): Promis
   try {
     const found = await files.stat(id, path);
     if (found.kind !== 'symlink') return found.kind === 'directory';
-    // The description is of the link itself; what it leads to is a directory if it can be listed.
+    // The description is of the link itself; its target is a directory if it can be listed.
     await files.list(id, path, { limit: 1 });
     return true;
   } catch (error) {
@@ -84,7 +84,7 @@ interface UploadedPath {
   readonly to: string;
 }
 
-/** A file or a directory of this machine into a sandbox; `-` is the input. */
+/** Copies a file or a directory of this machine into a sandbox; `-` is the input. */
 export async function uploadPath(
   invocation: Invocation,
   files: Files,

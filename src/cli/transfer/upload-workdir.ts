@@ -12,7 +12,7 @@ export interface WorkdirFlags extends PackFlags {
   readonly workdir?: string;
 }
 
-/** Where a directory goes when nobody says: the working directory of the sandbox's default user. */
+/** Default target of a directory: the working directory of the sandbox's default user. */
 const WORKDIR_INSIDE = '.';
 
 export async function requireDirectory(path: string): Promise<string> {
@@ -22,14 +22,14 @@ export async function requireDirectory(path: string): Promise<string> {
   return resolve(path);
 }
 
-/** What the sandbox will let be done with its workspace, as far as the request and its profile tell. */
+/** Returns the access to the sandbox's workspace, as far as the request and its profile determine it. */
 async function accessOf(
   client: SandboxerClient,
   { workspace, profile }: CreateSandboxInput,
   signal?: AbortSignal,
 ): Promise<string> {
   if (workspace?.access !== undefined) return workspace.access;
-  // What is wrong with the profile is for the create to say.
+  // The create reports errors of the profile.
   const found =
     profile === undefined ? null : await client.profiles.get(profile, { signal }).catch(() => null);
   const { access } = (found?.profile.workspace ?? {}) as { access?: string };
@@ -42,8 +42,8 @@ interface WorkdirOptions {
 }
 
 /**
- * A workspace that nobody inside may write is not filled from inside: the directory then goes along with the request. `null`
- * when it is uploaded later, by `uploadWorkdir`.
+ * Adds the directory to the request where the workspace is read-only and cannot be filled from inside. Returns `null` when
+ * `uploadWorkdir` uploads the directory later.
  */
 export async function requestWithWorkdir(
   invocation: Invocation,
@@ -63,7 +63,7 @@ export async function requestWithWorkdir(
   return { ...request, workspace: { ...request.workspace, source } };
 }
 
-/** A directory of this machine into the sandbox, without what its ignore files name. */
+/** Copies a directory of this machine into the sandbox, without paths in its ignore files. */
 export async function uploadWorkdir(
   invocation: Invocation,
   client: SandboxerClient,

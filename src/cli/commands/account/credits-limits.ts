@@ -22,7 +22,7 @@ function chosen(given: Limit | undefined, now: number | null): number | null {
   return given === NO_LIMIT ? null : given;
 }
 
-/** How much a workspace may do at a time, and from which purse it spends. */
+/** Commands for the limits of a workspace, and the purse that it spends from. */
 export function defineLimits(command: Command, invocation: Invocation): void {
   const print = (limits: CreditLimits) => {
     const { printer } = invocation;

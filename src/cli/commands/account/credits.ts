@@ -80,7 +80,7 @@ function amountOrDash(amount: number | null): string {
 
 const BY = ['day', 'profile', 'extension', 'actor', 'key', 'run', 'sandbox'] as const;
 
-/** The flags also hold those of every command. */
+/** Flags of the command include those of every command. */
 function spanOf({ from, to }: Span): Span {
   return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
 }

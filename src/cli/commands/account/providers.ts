@@ -20,7 +20,7 @@ function columns(_rows: readonly ProviderKey[], now: number): Column<ProviderKey
   ];
 }
 
-/** Never from the arguments, where every process of the machine could read it. */
+/** Reads the key from the input, never from the arguments, which every process of the machine can read. */
 async function readSecret(file = '-'): Promise<string> {
   const secret = (await readInputFile(file)).trim();
   if (secret !== '') return secret;

@@ -30,7 +30,7 @@ interface ReplayFlags {
   readonly only?: number;
 }
 
-/** What a webhook did not take, and telling it again. */
+/** Commands for events that a webhook did not take, and for sending them again. */
 export function defineDeliveries(command: Command, invocation: Invocation): void {
   const deliveries = command
     .command('deliveries')

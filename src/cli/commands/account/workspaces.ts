@@ -23,12 +23,12 @@ interface PolicyFlags {
   readonly region?: string;
   readonly dataResidency?: string;
   readonly isolation?: 'policy' | 'container' | 'gvisor' | 'microvm';
-  /** `--no-hedge`. */
+  /** `false` for `--no-hedge`. */
   readonly hedge: boolean;
   readonly clear?: boolean;
 }
 
-/** `null` when no flag says anything. */
+/** Returns `null` when no flag is given. */
 function policyOf(flags: PolicyFlags): RouteCeiling | null {
   const { only, ignore, maxCostPerHour, region, dataResidency, isolation, hedge } = flags;
   const constraints = {

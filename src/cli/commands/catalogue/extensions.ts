@@ -32,7 +32,7 @@ function successText({ samples, success }: Backend['standing']): string {
   return samples === 0 ? '-' : `${Math.round(success * 100)}%`;
 }
 
-/** What our own attempts say of it. */
+/** Describes the health of a backend from our own attempts. */
 function standingRows({ standing }: Backend): [string, string | null][] {
   const { p50_ms: half, p95_ms: late } = standing;
   const source = standing.measured ? 'measured' : 'by the registry';

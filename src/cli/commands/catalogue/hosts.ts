@@ -53,7 +53,7 @@ function columns(_rows: readonly Host[], now: number, printer: Printer): Column<
   ];
 }
 
-/** Everything worth knowing, for `show`. */
+/** Details of a host, for `show`. */
 function printHost(printer: Printer, host: Host): void {
   const { health, load, capacity } = host;
   const limit = (amount: number | null, unit: string) => (amount === null ? null : `${amount}${unit}`);
@@ -100,7 +100,7 @@ function addressOf({ ssh }: Host): string {
   return `${ssh.user === undefined ? '' : `${ssh.user}@`}${ssh.destination}${ssh.port === undefined ? '' : `:${ssh.port}`}`;
 }
 
-/** `user@name:port`; an IPv6 address stands in brackets when a port follows. */
+/** Parses `user@name:port`; an IPv6 address stands in brackets when a port follows. */
 function addressParts(text: string): { user?: string; destination: string; port?: number } {
   const match = /^(?:([^@]+)@)?(?:\[([0-9a-fA-F:]+)\]|([^:]+|[0-9a-fA-F:]{3,}))(?::(\d{1,5}))?$/.exec(text);
   if (!match)

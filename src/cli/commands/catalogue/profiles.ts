@@ -33,7 +33,7 @@ function columns(_rows: readonly CatalogueProfile[], _now: number, printer: Prin
   ] satisfies Column<CatalogueProfile>[];
 }
 
-/** Issues are told with the file they are in, which the server does not know. */
+/** Issues get the name of their file, which the server does not know. */
 function inFile(error: unknown, path: string): unknown {
   if (!(error instanceof SandboxerApiError) || !Array.isArray(error.problem.issues)) return error;
   const file = path === '-' ? 'input' : path;
@@ -43,7 +43,7 @@ function inFile(error: unknown, path: string): unknown {
   return new SandboxerApiError({ ...error.problem, detail: `${count} in ${file}.`, remedy, issues });
 }
 
-/** The text as it is: JSON is YAML, too, and lines are known of both. */
+/** Sends the text as it is: JSON is YAML, too, and lines are known of both. */
 async function send<T>(
   invocation: Invocation,
   path: string,

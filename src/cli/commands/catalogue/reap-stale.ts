@@ -30,7 +30,7 @@ const OUTCOME: Column<Reaped> = {
   value: ({ outcome, detail }) => (outcome === 'failed' ? `failed: ${detail}` : OUTCOMES[outcome]),
 };
 
-/** The server removes only what carries its own mark or is on its own record: what is another's is shown and left. */
+/** Objects with the server's own mark or on its own record are removed; those of others are shown and left. */
 export function define(command: Command, invocation: Invocation): void {
   command
     .option('--yes', 'remove it; without it, it is only listed')

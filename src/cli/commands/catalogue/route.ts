@@ -14,7 +14,7 @@ import type { Column } from '../../output/table.ts';
 
 type Attempt = Explanation['attempts'][number];
 
-/** Where it stands in the order for other reasons than cost and waiting, in words. */
+/** Describes reasons for the order of a candidate other than cost and waiting. */
 function standingText({ rank, score }: RouteCandidate): string {
   const words = [
     rank === 0 && 'first choice',
@@ -103,7 +103,7 @@ function printExcluded(printer: Printer, candidates: readonly RouteCandidate[]):
   printer.details([...backends, ...hosts]);
 }
 
-/** Everything that was wrong for an attempt whose error tells of the first alone. */
+/** Lists all issues of an attempt whose error names only the first. */
 function printIssues(printer: Printer, attempts: readonly Attempt[]): void {
   for (const { n, error } of attempts) {
     if ((error?.issues?.length ?? 0) < 2) continue;
@@ -113,7 +113,7 @@ function printIssues(printer: Printer, attempts: readonly Attempt[]): void {
   }
 }
 
-/** Why this host of several; of the machine of the server and of vendors there is nothing to tell. */
+/** Explains the choice of a host among several; empty for the machine of the server and for vendors. */
 function placementText({ candidates }: RoutePlan): string | null {
   const first = candidates.find(({ rank }) => rank === 0);
   return (first?.host ?? 'local') === 'local' ? null : (first?.placement ?? null);

@@ -14,7 +14,7 @@ interface Flags {
   readonly timeout: number;
 }
 
-/** Pins no backend, and needs no input. */
+/** Profile that pins no backend and needs no input. */
 const PROFILE = 'run';
 
 interface HostTrial extends Trial {
@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<Trial & { readonly host?: string }>[] = [
   ...OUTCOME,
 ];
 
-/** One life on one backend: created, used, destroyed. What was made is destroyed whatever happens. */
+/** Runs one life on one backend: create, use, destroy. The sandbox is destroyed whatever happens. */
 async function tryOut(
   client: SandboxerClient,
   extension: string,
@@ -85,13 +85,13 @@ async function tryOut(
   };
 }
 
-/** Every backend that the profile could be established on as things are now. */
+/** Returns the backends that the profile can be established on at present. */
 async function usable(client: SandboxerClient, profile: string): Promise<string[]> {
   const { candidates } = await client.routes.resolve({ profile });
   return candidates.filter(({ rank }) => rank !== null).map(({ extension }) => extension);
 }
 
-/** What the server's own canary finds there: each backend needs something else to be tried with, and it knows what. */
+/** Runs the server's own canary there: each backend needs other inputs for a trial, and the server has them. */
 async function canaryOn(invocation: Invocation, host: string, wanted: readonly string[]): Promise<Trial[]> {
   const client = await invocation.client();
   const { items } = await invocation.progress(`Trying ${host}`).during(client.hosts.canary(host));
@@ -107,7 +107,7 @@ async function canariesEverywhere(invocation: Invocation, wanted: readonly strin
   return found;
 }
 
-/** Backends without a host of ours: vendors. What is for demos isolates nothing, and takes only profiles of its own. */
+/** Returns backends without a host of ours: vendors. Demo backends isolate nothing, and take only profiles of their own. */
 async function vendors(client: SandboxerClient): Promise<string[]> {
   const { items } = await client.extensions.list();
   const healthy = items.filter(({ enabled, health }) => enabled && health.status === 'healthy');
@@ -128,7 +128,7 @@ async function tryEach(
   return items;
 }
 
-/** Every backend: on each host by the canary of the server, and vendors by a profile that any of them can take. */
+/** Tries every backend: on each host by the canary of the server, and vendors by a profile that any of them can take. */
 async function tryAll(invocation: Invocation, wanted: readonly string[], flags: Flags): Promise<Trial[]> {
   const client = await invocation.client();
   const asTenant = { ...flags, profile: PROFILE };
@@ -139,7 +139,7 @@ async function tryAll(invocation: Invocation, wanted: readonly string[], flags: 
     const left = others.filter((name) => !tried.has(name));
     return [...found, ...(await tryEach(invocation, left, asTenant))];
   } catch (error) {
-    // Hosts are the operator's.
+    // Hosts belong to the operator.
     if (!(error instanceof SandboxerApiError) || error.code !== 'SBX_FORBIDDEN') throw error;
     return tryEach(invocation, wanted.length > 0 ? wanted : await usable(client, PROFILE), asTenant);
   }

@@ -65,7 +65,7 @@ interface KeepFlags {
   readonly extension?: string;
 }
 
-/** A file as it is; a directory, such as an OCI layout, as a tar archive. */
+/** Streams a file as it is; a directory, such as an OCI layout, as a tar archive. */
 async function archiveOf(path: string): Promise<AsyncIterable<Uint8Array>> {
   const isDirectory = path !== '-' && statSync(path, { throwIfNoEntry: false })?.isDirectory();
   return isDirectory ? packTree(path) : openInputFile(path);

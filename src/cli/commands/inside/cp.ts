@@ -6,14 +6,14 @@ import { downloadPath } from '../../transfer/download-path.ts';
 import { uploadPath } from '../../transfer/upload-path.ts';
 
 interface Place {
-  /** `null` for this machine. */
+  /** Sandbox of the path; `null` for this machine. */
   readonly sandboxId: string | null;
   readonly path: string;
 }
 
 const IN_SANDBOX = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?):(.*)$/s;
 
-/** `id:path` is inside; `./a:b` and `/a:b` are files of this machine. */
+/** Parses an end of the copy: `id:path` is inside; `./a:b` and `/a:b` are files of this machine. */
 export function placeOf(text: string): Place {
   const match = IN_SANDBOX.exec(text);
   if (!match) return { sandboxId: null, path: text };

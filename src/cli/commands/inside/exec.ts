@@ -34,7 +34,7 @@ async function startInBackground(
   });
 }
 
-/** Runs a program there as if it ran here: input, output, signals, exit code. */
+/** Runs a program in the sandbox as if it ran here: input, output, signals, exit code. */
 export async function execInForeground(
   invocation: Invocation,
   id: string,

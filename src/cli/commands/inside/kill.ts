@@ -17,7 +17,7 @@ const SIGNALS: readonly Signal[] = [
   'SIGWINCH',
 ];
 
-/** `SIGTERM`, `TERM` and `term` are one. */
+/** Parses a signal: `SIGTERM`, `TERM` and `term` are equal. */
 function signalOf(text: string): Signal {
   const name = text.toUpperCase().replace(/^(?:SIG)?/, 'SIG');
   const found = SIGNALS.find((signal) => signal === name);

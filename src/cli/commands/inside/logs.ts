@@ -17,7 +17,7 @@ interface Flags {
   readonly setup?: boolean;
 }
 
-/** What is kept comes at once; a silence of this length means that the rest is still to be written. */
+/** Silence after which the output counts as caught up: kept output comes at once, and only new output comes later. */
 const CAUGHT_UP_MS = 300;
 
 async function latestProcess(client: SandboxerClient, id: string): Promise<string | null> {
@@ -26,7 +26,7 @@ async function latestProcess(client: SandboxerClient, id: string): Promise<strin
   return latest?.process_id ?? null;
 }
 
-/** What setup wrote; where it wrote nothing, `otherwise` is what to say. */
+/** Prints the output of setup; without any, throws `otherwise`. */
 async function showSetup(
   { printer }: Invocation,
   client: SandboxerClient,
@@ -72,7 +72,7 @@ async function showProcess(
   handle.detach();
 }
 
-/** The latest process; where none was started, or the sandbox is past being asked, setup is all there is. */
+/** Prints the output of the latest process; without one, or where the sandbox cannot be asked, that of setup. */
 async function showLatest(
   invocation: Invocation,
   client: SandboxerClient,

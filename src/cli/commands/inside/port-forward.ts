@@ -45,7 +45,7 @@ export function define(command: Command, invocation: Invocation): void {
       const client = await invocation.client();
       await client.sandboxes.get(id);
       const servers: Server[] = [];
-      // Before anybody is told that it works, and may interrupt it.
+      // The handler is set before the port is announced, since an interrupt may follow.
       const interrupted = new Promise<void>((resolve) => {
         const end = (signal: Parameters<typeof exitCodeAfter>[0]) => {
           invocation.exitCode = signal === 'SIGINT' ? 0 : exitCodeAfter(signal);

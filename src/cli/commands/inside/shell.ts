@@ -5,7 +5,7 @@ import { addExecOptions } from '../../terminal/exec-options.ts';
 import { isTerminal } from '../../terminal/take-terminal.ts';
 import { execInForeground } from './exec.ts';
 
-/** The best shell there is. */
+/** Command that starts the best shell of the sandbox. */
 const SHELL = 'if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi';
 
 export function define(command: Command, invocation: Invocation): void {

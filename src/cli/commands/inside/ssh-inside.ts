@@ -1,9 +1,9 @@
-/** What runs in the sandbox for `sandboxer ssh`: an sshd of its own user, on the exec channel, with keys of its own. */
+/** Script that runs in the sandbox for `sandboxer ssh`: an sshd of its own user, on the exec channel, with keys of its own. */
 
 const PLACE = 'd="$HOME/.sandboxer-ssh"; [ -w "$HOME" ] || d="/tmp/.sandboxer-ssh-$(id -u)"';
 const FIND_SSHD = 's=$(command -v sshd || true); [ -n "$s" ] || s=/usr/sbin/sshd';
 
-/** Ends with 127 when there is no sshd; otherwise prints the user and the host key. Our key comes in PUBLIC_KEY. */
+/** Exits with 127 without an sshd; otherwise prints the user and the host key. Our key comes in PUBLIC_KEY. */
 export const PREPARE_SSHD = [
   FIND_SSHD,
   '[ -x "$s" ] && command -v ssh-keygen >/dev/null || exit 127',

@@ -22,7 +22,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A key of this user for sandboxes alone. */
+/** Key of this user for sandboxes alone. */
 function ownKey(directory: string): string {
   const file = join(directory, 'id_ed25519');
   if (existsSync(file)) return file;
@@ -65,7 +65,7 @@ async function prepare(invocation: Invocation, id: string): Promise<Prepared> {
   return { user, alias, keyFile, knownHosts };
 }
 
-/** How ssh calls us back; `%` means something to ssh. */
+/** Returns the command by which ssh calls this one; `%` has a meaning in ssh. */
 function proxyCommand(invocation: Invocation, id: string): string {
   const { url, workspace } = invocation.options;
   const words = [
@@ -95,7 +95,7 @@ function optionsOf(invocation: Invocation, id: string, prepared: Prepared): [str
 function runSsh(args: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn('ssh', args, { stdio: 'inherit' });
-    // Ctrl-C is for ssh, which has the terminal; we end when it does.
+    // Ctrl-C goes to ssh, which has the terminal; this command ends when ssh does.
     process.on('SIGINT', () => {});
     child.once('error', (cause) =>
       reject(
@@ -120,7 +120,7 @@ export function define(command: Command, invocation: Invocation): void {
       const { printer } = invocation;
       const prepared = await prepare(invocation, id);
       const options = optionsOf(invocation, id, prepared);
-      // Behind the id everything is ssh's; this word is none of its own.
+      // Words behind the id go to ssh, except `--print-config`.
       if (flags.printConfig || words[0] === '--print-config') {
         const lines = options.map(([name, value]) => `  ${name} ${value}`);
         printer.result({ host: prepared.alias, options: Object.fromEntries(options) }, () =>

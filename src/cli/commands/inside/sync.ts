@@ -25,7 +25,7 @@ interface Flags {
 
 const WORKSPACE = 'workspace';
 
-/** What the workspace started with, unless an earlier sync of the same generation knows better. */
+/** Returns the base: the upload that the workspace started with, or the result of an earlier sync of the same generation. */
 async function baseOf(client: SandboxerClient, sandbox: Sandbox, state: MirrorState | null): Promise<Tree> {
   if (state?.base && state.generation === sandbox.generation) return new Map(state.base);
   const source = sandbox.inputs.find(({ name }) => name === 'workspace' || name === 'repo');
@@ -38,7 +38,7 @@ async function baseOf(client: SandboxerClient, sandbox: Sandbox, state: MirrorSt
   return treeOfUpload(client.uploads.entries(source.upload_id));
 }
 
-/** It is read to its end before anything is changed here. */
+/** Returns the archive, read to its end before anything is changed here. */
 async function workspaceOf(client: SandboxerClient, sandbox: Sandbox): Promise<AsyncIterable<Buffer>> {
   const tree = await client.files.downloadTree(sandbox.sandbox_id, WORKSPACE);
   return wholeAnswer(tree, 'The copy of the workspace', () => 'before its end');
@@ -84,7 +84,7 @@ async function sync(
     );
   }
   const directory = await requireDirectory(place);
-  // What was common with one directory says nothing of another.
+  // A base shared with one directory means nothing for another.
   const own = state !== null && resolve(state.directory) === directory ? state : null;
   const base = await baseOf(client, sandbox, own);
   const progress = invocation.progress(`Comparing ${directory} with ${id}`);

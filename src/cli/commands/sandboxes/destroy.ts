@@ -8,7 +8,7 @@ interface Flags {
   readonly wait: boolean;
 }
 
-/** Each on its own: one that cannot be destroyed does not keep the others. */
+/** Destroys each sandbox on its own: a failure does not stop the others. */
 async function destroyAll(invocation: Invocation, ids: readonly string[], flags: Flags): Promise<void> {
   const { printer } = invocation;
   const client = await invocation.client();

@@ -55,7 +55,7 @@ async function follow(invocation: Invocation, sandbox: string | undefined, flags
   }
 }
 
-/** The latest ones, in the order asked for. */
+/** Prints the latest events, in the requested order. */
 async function latest(
   invocation: Invocation,
   sandbox: string | undefined,

@@ -4,7 +4,7 @@ import { duration } from '../../args/numbers.ts';
 import type { Invocation } from '../../invocation/invocation.ts';
 import { relativeTime, shortDuration } from '../../output/relative-time.ts';
 
-/** Words for a deadline that was cut, or that is earlier than before; none for one that moved as expected. */
+/** Describes a deadline that was cut, or that is earlier than before; empty for a deadline that moved as expected. */
 function surprises(
   { sandbox_id: id, profile, expires_at, extended }: ExtendedSandbox,
   asked: string,

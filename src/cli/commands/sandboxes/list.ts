@@ -65,7 +65,7 @@ function print(
   });
 }
 
-/** Again whenever something happens. */
+/** Prints the list again at every event. */
 async function watch(invocation: Invocation, flags: Flags): Promise<void> {
   const client = await invocation.client();
   const show = async () => {

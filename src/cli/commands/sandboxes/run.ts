@@ -27,10 +27,10 @@ interface Flags extends CreateFlags, ExecFlags, WorkdirFlags, StageFlags {
   readonly interactive?: boolean;
 }
 
-/** An image as it is, and time enough; the canary is for looking at the machine. */
+/** Default profile: an image as it is, with a long life; the canary is a test of the machine. */
 const PROFILE = 'profile.run';
 
-/** It was refused before anything ran: nobody insisted on a terminal, so that it can do without. */
+/** Returns whether a terminal was refused before anything ran; it is optional here. */
 function hasNoTerminals(error: unknown): boolean {
   return error instanceof SandboxerApiError && error.code === 'SBX_UNSUPPORTED' && error.field === 'tty';
 }

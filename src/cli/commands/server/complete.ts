@@ -6,7 +6,7 @@ import type { Invocation } from '../../invocation/invocation.ts';
 import { clientOfRunning } from '../../invocation/running-server.ts';
 import { plainText } from '../../output/plain-text.ts';
 
-/** Somebody waits for the key to have an effect. */
+/** A user waits for the key to have an effect. */
 const TIME_LIMIT_MS = 1_000;
 
 export function define(command: Command, invocation: Invocation, table: CommandTable): void {

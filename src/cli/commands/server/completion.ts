@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { chosenArgument } from '../../args/choices.ts';
 import type { Invocation } from '../../invocation/invocation.ts';
 
-/** Each asks `sandboxer complete` what could come next; without an answer, it is a path. */
+/** Shell scripts that ask `sandboxer complete` for candidates; without an answer, they complete paths. */
 const SCRIPTS = {
   bash: `# bash completion of sandboxer: source <(sandboxer completion bash)
 _sandboxer() {

@@ -8,7 +8,7 @@ export interface Check {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'failed';
   readonly detail: string;
-  /** What exactly to do about it. */
+  /** Exact remedy. */
   readonly fix: string | null;
 }
 
@@ -43,7 +43,7 @@ function checkSsh(): Check {
   }
 }
 
-/** Whoever can read the state directory can use the sandboxes: it must be this user alone. */
+/** A reader of the state directory can use the sandboxes: it must belong to this user alone. */
 export function checkState(env: NodeJS.ProcessEnv): Check[] {
   const { stateDir, socketPath } = daemonFiles(env);
   const checks: Check[] = [];
@@ -73,7 +73,7 @@ export function checkState(env: NodeJS.ProcessEnv): Check[] {
   return checks;
 }
 
-/** Starts the local server when there is none: a doctor wants to see the patient. */
+/** Starts the local server when none runs. */
 export async function checkServer(invocation: Invocation): Promise<Check> {
   const name = 'server';
   try {
@@ -96,7 +96,7 @@ function checkOf(
   return { name, status: 'warning', detail: check.detail, fix: check.fix };
 }
 
-/** What the server knows of its backends and profiles. One backend that works is enough. */
+/** Checks the server's backends and profiles. One backend that works is enough. */
 export async function checkBackends(invocation: Invocation): Promise<Check[]> {
   const client = await invocation.client();
   const checks: Check[] = [];

@@ -17,7 +17,7 @@ const ENDED = new Set(['destroyed', 'deleted', 'gone', 'removed']);
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What an old record says of itself; `null` where it says nothing. */
+/** Fields of an old record; `null` where it has none. */
 interface LegacyRecord {
   readonly id: string | null;
   readonly profile: string | null;
@@ -45,7 +45,7 @@ function shortText(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value.slice(0, LONGEST_TEXT) : null;
 }
 
-/** The first of these that holds text; `a.b` looks into a map. */
+/** Returns the first of these fields that holds text; `a.b` looks into a map. */
 function textAt(record: JsonObject, ...paths: readonly string[]): string | null {
   for (const path of paths) {
     const value = path
@@ -57,7 +57,7 @@ function textAt(record: JsonObject, ...paths: readonly string[]): string | null 
   return null;
 }
 
-/** As ISO 8601 in UTC; text, or seconds since 1970. */
+/** Returns ISO 8601 in UTC, from text or seconds since 1970. */
 function timeAt(record: JsonObject, ...paths: readonly string[]): string | null {
   const text = textAt(record, ...paths);
   if (text === null) return null;
@@ -77,7 +77,7 @@ function legacyRecord(record: JsonObject, key: string | null): LegacyRecord {
   };
 }
 
-/** A list, a map from id to record, or either of them below `sandboxes`. */
+/** Reads a list, a map from id to record, or either of them below `sandboxes`. */
 function recordsIn(document: unknown): LegacyRecord[] | null {
   const held = isObject(document) && 'sandboxes' in document ? document.sandboxes : document;
   if (Array.isArray(held)) return held.map((item) => legacyRecord(isObject(item) ? item : {}, null));
@@ -119,7 +119,7 @@ function defaultStore(): string {
   return join(homedir(), '.local', 'share', 'sandboxer', 'sandboxes.json');
 }
 
-/** Not more than is worth reading, whatever the file is. */
+/** Reads a store, up to a limit of its size. */
 async function readStore(path: string): Promise<string> {
   const file = await open(path, 'r').catch((cause: NodeJS.ErrnoException) => {
     const missing = cause.code === 'ENOENT';

@@ -4,7 +4,7 @@ import type { Invocation } from '../../invocation/invocation.ts';
 import { clientOfRunning } from '../../invocation/running-server.ts';
 import { packageVersion } from '../../process/package-version.ts';
 
-/** The server as it is: asking for its version starts none. */
+/** Returns the running server: a request for the version starts none. */
 async function serverVersion(invocation: Invocation): Promise<ServerVersion | null> {
   const { url } = invocation.options;
   const client = clientOfRunning(invocation.options, invocation.env, 5_000);

@@ -57,7 +57,7 @@ function show(invocation: Invocation, snapshot: Snapshot): void {
   );
 }
 
-/** A place for a new file, looked at before anything is asked for. */
+/** Checks the place of a new file before any request is sent. */
 async function requirePlace(file: string, replaces: boolean): Promise<void> {
   const there = await lstat(file).catch(() => null);
   const directory = await stat(dirname(resolve(file))).catch(() => null);
@@ -68,7 +68,7 @@ async function requirePlace(file: string, replaces: boolean): Promise<void> {
     throw new UsageError(`There is a file ${file} already.`, 'Name another one, or replace it: --force.');
 }
 
-/** The file appears under its name when it is complete. */
+/** Writes the file; it appears under its name when it is complete. */
 async function written(body: Readable, file: string): Promise<void> {
   const draft = `${file}.${process.pid}.part`;
   try {
