@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { SandboxerClient } from './sandboxer-client.ts';
 
-/** What a program does not call through a client, or asks for in another way. */
+/** Operations that a program does not call through a client, or calls in another way. */
 const NOT_FOR_CLIENTS = new Set([
   // For probes, scrapers and browsers.
   'getHealth',
@@ -17,7 +17,7 @@ const NOT_FOR_CLIENTS = new Set([
   'getMetrics',
   'getOpenApi',
   'getApiPage',
-  // `files.stat` has a body; this is for those that want headers alone.
+  // `files.stat` has a body; this one is for programs that want headers alone.
   'statFile',
 ]);
 
@@ -76,7 +76,7 @@ afterAll(() => {
 
 type Method = (...args: readonly unknown[]) => unknown;
 
-/** Whatever a method answers, asked for until something was sent. */
+/** Reads the answer of a method until a request was sent. */
 async function consume(answer: unknown): Promise<void> {
   const value = (await answer) as Record<string | symbol, unknown> | null;
   if (value === null || typeof value !== 'object') return;
@@ -94,7 +94,7 @@ function namesOf(resource: object): string[] {
   return names.filter((name) => !['constructor', 'close', 'request', 'address'].includes(name));
 }
 
-/** On a client of its own, so that a call which hangs is in nobody's way. */
+/** Calls on a client of its own, so that a call which hangs blocks no other. */
 async function call(part: string | null, name: string, args: readonly unknown[]): Promise<void> {
   const client = new SandboxerClient({ url, key: 'k', maxRetries: 0 });
   const resource = (part === null ? client : client[part as keyof SandboxerClient]) as object;
@@ -102,7 +102,7 @@ async function call(part: string | null, name: string, args: readonly unknown[])
   try {
     await consume(method.apply(resource, [...args]));
   } catch {
-    // Most arguments are not what most methods take: what was sent is what counts.
+    // Most arguments do not fit most methods: only the request that was sent counts.
   } finally {
     client.close();
   }
@@ -110,7 +110,7 @@ async function call(part: string | null, name: string, args: readonly unknown[])
 
 const HERE = import.meta.dirname;
 const over = new AbortController();
-/** What takes options ends with the test; as a body or a filter it is as good as an empty one. */
+/** Options that end with the test; as a body or a filter they are as good as empty ones. */
 const OPTIONS = { signal: over.signal };
 const ARGUMENTS: readonly (readonly unknown[])[] = [
   [OPTIONS, OPTIONS],
@@ -133,7 +133,7 @@ it('the client has a method for every route, and calls only routes that exist', 
   const known = new Set(operations.map(({ operationId }) => operationId));
   const missing = () => [...known].filter((one) => !called.has(one) && !NOT_FOR_CLIENTS.has(one));
   const calls = ARGUMENTS.flatMap((args) => methods.map(([part, name]) => call(part, name, args)));
-  // Streams go on for ever, and what gets no answer it understands may wait: all that counts is that they asked.
+  // Streams go on for ever, and a call with an unknown answer may wait: only the requests count.
   for (let n = 0; n < 200 && missing().length > 0; n += 1) await sleep(100);
   over.abort();
   await Promise.race([Promise.all(calls), sleep(500)]);

@@ -31,7 +31,7 @@ import { openTransport } from './transport/open-transport.ts';
 import { pathOf } from './transport/path-of.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport/transport.ts';
 
-/** One server. Objects are those of the API, as they are on the wire. */
+/** Client of one server. Objects are those of the API, as they are on the wire. */
 export class SandboxerClient {
   readonly sandboxes: Sandboxes;
   readonly snapshots: Snapshots;
@@ -86,7 +86,7 @@ export class SandboxerClient {
     this.audit = new Audit(transport);
   }
 
-  /** Where this client talks to. */
+  /** Address of the server. */
   get address(): string {
     return this.#transport.address.text;
   }
@@ -119,7 +119,7 @@ export class SandboxerClient {
     return openInteractiveExec(this.#transport, sandboxId, request, options);
   }
 
-  /** Starts a program that goes on when nobody listens: `processes.attach` reads its output. */
+  /** Starts a program that continues without a reader: `processes.attach` reads its output. */
   background(sandboxId: string, request: ExecInput, options: CallOptions = {}): Promise<ProcessInfo> {
     const path = pathOf('sandboxes', sandboxId, 'exec');
     return this.#transport.json({ ...options, method: 'POST', path, json: { ...request, background: true } });
@@ -129,12 +129,12 @@ export class SandboxerClient {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/version' });
   }
 
-  /** Anything of the API that has no method of its own here. */
+  /** Calls any operation of the API that has no method of its own here. */
   request<T>(spec: RequestSpec): Promise<T> {
     return this.#transport.json(spec);
   }
 
-  /** Closes idle connections. What is under way goes on. */
+  /** Closes idle connections. Running requests go on. */
   close(): void {
     this.#transport.close();
   }

@@ -19,7 +19,7 @@ import { bytesOfName, hostPath, nameOfBytes } from '../../archive/file-name.ts';
 import type { TreeEntry } from './tree-entry.ts';
 import { digestOfFile, entryOf, sameEntry } from './tree-entry.ts';
 
-/** Something else stands where a file was to be written. */
+/** Error: another kind of file stands where a file was to be written. */
 export class InTheWay extends Error {
   override readonly name = 'InTheWay';
 }
@@ -32,7 +32,7 @@ function found(path: Path): Stats | null {
   return lstatSync(path, { throwIfNoEntry: false }) ?? null;
 }
 
-/** A directory that stays the one that was opened, whatever happens to its name meanwhile. */
+/** Handle of a directory that stays the opened one, whatever happens to its name meanwhile. */
 class Held {
   readonly #fd: number | null;
   readonly #path: Path;
@@ -54,8 +54,8 @@ class Held {
 }
 
 /**
- * Writes below one directory of this machine and nowhere else: each part of a path is opened without following links,
- * files appear whole under their name, and only where still stands what was compared.
+ * Writes below one directory of this machine and nowhere else: each part of a path is opened without following links, files
+ * appear whole under their name, and only where the compared file still stands.
  */
 export class HostDirectory {
   readonly #top: string;
@@ -93,7 +93,7 @@ export class HostDirectory {
     });
   }
 
-  /** A directory only when nothing is left in it. */
+  /** Removes a directory only when it is empty. */
   async remove(path: string, expected: TreeEntry | undefined): Promise<void> {
     await this.#in(path, false, async (parent, name) => {
       await this.#requireExpected(parent.at(name), expected);
@@ -108,7 +108,7 @@ export class HostDirectory {
     });
   }
 
-  /** No special bit, and nothing for others that they had not before. */
+  /** Returns a mode without special bits, and without new rights for others. */
   #modeFor(path: Path, executable: boolean): number {
     const before = found(path);
     const base = before?.isFile() ? before.mode & 0o666 : 0o666 & ~process.umask();

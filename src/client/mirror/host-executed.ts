@@ -1,8 +1,9 @@
 import { IgnoreRules } from '../../archive/ignore/ignore-rules.ts';
 
 /**
- * What programs of this machine, or of where its files are sent, run or trust by themselves, without anybody asking for that very file: a change of it that
- * comes out of a sandbox would run outside of it. It is written only where `--allow` names it.
+ * Files that programs run or trust by themselves, on this machine or where its files are sent, without a request for that very
+ * file: a change of one that comes out of a sandbox would run outside of it. Such a file is written only where `--allow` names
+ * it.
  */
 export const HOST_EXECUTED = [
   '.git',
@@ -181,15 +182,15 @@ export const HOST_EXECUTED = [
   'autorun.inf',
 ] as const;
 
-/** At any depth, also those of several parts. */
+/** Patterns hold at any depth, also those of several parts. */
 const RULES = IgnoreRules.none.with(
   '',
   HOST_EXECUTED.map((pattern) => `**/${pattern.toLowerCase()}`).join('\n'),
 );
 
 /**
- * As a file system would take it that minds neither case nor characters without a shape nor bytes that are none, has other
- * separators, and streams behind a colon.
+ * Returns a path as a file system would read it that ignores case, characters without a shape and bytes that are no text, and has
+ * other separators, and streams behind a colon.
  */
 function foldedPath(path: string): string {
   return path
@@ -201,27 +202,27 @@ function foldedPath(path: string): string {
     .join('/');
 }
 
-/** What decides what of this directory is uploaded the next time, in `PackRules`. */
+/** Files that decide which paths of this directory are uploaded the next time, in `PackRules`. */
 const IGNORE_FILES: readonly string[] = ['.gitignore', '.dockerignore', '.sandboxerignore'];
 
 export function decidesUploads(path: string): boolean {
   return IGNORE_FILES.includes(foldedPath(path).split('/').at(-1) ?? '');
 }
 
-/** A file of this name and content makes a repository of the directory it is in, whose settings git runs. */
+/** Returns whether a file of this name and content makes its directory a repository, whose settings git runs. */
 export function makesRepository(path: string, start: string): boolean {
   return (
     foldedPath(path).split('/').at(-1) === 'head' && /^(?:ref:|refs\/|[0-9a-f]{40})/.test(start.trimStart())
   );
 }
 
-/** Whether a path, or a directory that it is in, is one of those. */
+/** Returns whether a path, or a directory that it is in, is host-executed. */
 export function isHostExecuted(path: string): boolean {
   const parts = foldedPath(path).split('/');
   return parts.some((_, index) => RULES.ignores(parts.slice(0, index + 1).join('/'), true));
 }
 
-/** What `--allow` lets through: patterns as in `.gitignore`. */
+/** Returns the filter of `--allow`: patterns as in `.gitignore`. */
 export function allowedBy(patterns: readonly string[]): (path: string) => boolean {
   const rules = IgnoreRules.none.with('', patterns.join('\n'));
   return (path) => {

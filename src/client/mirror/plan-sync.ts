@@ -8,13 +8,13 @@ export interface SyncStep {
 
 export interface SyncPlan {
   readonly steps: readonly SyncStep[];
-  /** Changed on both sides, differently. */
+  /** Paths changed on both sides, differently. */
   readonly conflicts: readonly string[];
 }
 
 /**
- * Three ways by content: what changed inside since the base and did not change here is taken; what changed on both
- * sides is a conflict, and taken only by force. What changed here alone stays.
+ * Merges three ways by content: a change made inside since the base is taken where the file here is unchanged; a change on both
+ * sides is a conflict, and taken only by force. A change made here alone stays.
  */
 export function planSync(base: Tree, here: Tree, inside: Tree, force: boolean): SyncPlan {
   const steps: SyncStep[] = [];

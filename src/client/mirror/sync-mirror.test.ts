@@ -48,7 +48,7 @@ const START: ArchiveEntry[] = [
   { name: 'sub/c.txt', content: 'c' },
 ];
 
-/** The workspace with these changes. */
+/** Returns the workspace with these changes. */
 async function sync(changes: ArchiveEntry[], gone: string[] = [], options: SyncOptions = {}) {
   const names = [...gone, ...changes.map(({ name }) => name)];
   const entries = [...START.filter(({ name }) => !names.includes(name)), ...changes];
@@ -193,7 +193,7 @@ describe('host-executed files', () => {
     );
     expect(text('.gitignore')).toBe('.env\nprivate/\n');
     expect((await sync(changes, [], { allow: ['.gitignore'] })).written).toEqual(['.gitignore']);
-    // Asked for, it has its effect; what may hold secrets stays all the same.
+    // A requested file takes effect; likely secrets stay all the same.
     const packed: string[] = [];
     for await (const { header } of findTree(dir)) packed.push(header.name);
     expect(packed).toContain('private/key');

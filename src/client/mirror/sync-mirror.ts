@@ -16,9 +16,9 @@ import type { Tree } from './tree-entry.ts';
 import { entryOf, sameEntry, treeOfDirectory } from './tree-entry.ts';
 
 export interface SyncOptions extends PackChoice {
-  /** Says what would be done, and does nothing. */
+  /** Reports the planned changes, and makes none. */
   readonly dryRun?: boolean | undefined;
-  /** Takes what is inside where both sides changed. */
+  /** Takes the version inside where both sides changed. */
   readonly force?: boolean | undefined;
   /** Patterns as in `.gitignore` of host-executed files that may be written all the same. */
   readonly allow?: readonly string[] | undefined;
@@ -32,9 +32,9 @@ export interface NotTaken {
 export interface SyncReport {
   readonly written: readonly string[];
   readonly deleted: readonly string[];
-  /** Changed on both sides: left as they are here. */
+  /** Paths changed on both sides: left as they are here. */
   readonly conflicts: readonly NotTaken[];
-  /** Changed inside, and not written because of what they are. */
+  /** Paths changed inside, and not written because of their kind. */
   readonly withheld: readonly NotTaken[];
   readonly dryRun: boolean;
 }
@@ -42,11 +42,11 @@ export interface SyncReport {
 interface Inside {
   readonly tree: Tree;
   readonly withheld: NotTaken[];
-  /** Where the content of a changed file was put. */
+  /** Path of the file that holds the content of a changed file, by its name. */
   readonly content: ReadonlyMap<string, string>;
 }
 
-/** `link` is where a link leads, `start` how a file begins. */
+/** Returns a verdict as `judgeFor` explains it. `link` is the target of a link, `start` the first bytes of a file. */
 type Judge = (
   path: string,
   isDirectory: boolean,
@@ -54,7 +54,7 @@ type Judge = (
   start?: string,
 ) => Promise<string | null>;
 
-/** As many bytes as tell what a file is. */
+/** Number of first bytes that show the kind of a file. */
 const START_BYTES = 64;
 
 class Gathering {
@@ -86,7 +86,7 @@ class Gathering {
       if (staged && !unchanged) this.content.set(path, staged.path);
       return;
     }
-    // As if it had not been touched inside.
+    // Treated as untouched inside.
     if (was) this.tree.set(path, was);
     if (reason !== '') this.withheld.push({ path, reason });
   }
@@ -119,7 +119,10 @@ class Gathering {
   }
 }
 
-/** `null`: may be written; `''`: stays inside, as it would have stayed here; otherwise why it is held back. */
+/**
+ * Returns the judge of a path. `null`: may be written; `''`: stays inside, as it would have stayed here; otherwise the reason why
+ * it is held back.
+ */
 function judgeFor(directory: string, options: SyncOptions): Judge {
   const rules = new PackRules(directory, options);
   const allowed = allowedBy(options.allow ?? []);
@@ -150,7 +153,7 @@ async function gather(
   const judge = judgeFor(directory, options);
   const inside = new Gathering(base, scratch, judge);
   for await (const entry of readTar(tar)) await inside.take(entry);
-  // What was deleted inside and may not be touched here is as if it were still there.
+  // A file deleted inside that may not be touched here counts as still there.
   for (const [path, was] of base) {
     if (inside.tree.has(path)) continue;
     const reason = await judge(path, was.kind === 'directory');
@@ -161,14 +164,14 @@ async function gather(
   return inside;
 }
 
-/** One text for all spellings that some file system takes for the same name. */
+/** Returns one text for all spellings that some file system takes for the same name. */
 function folded(path: string): string {
   return path.normalize('NFKC').toLowerCase();
 }
 
 /**
- * Why a link may not be written now: by what stands here, which no chain of links may use to lead out, or because another
- * link needs a directory in its place.
+ * Decides why a link may not be written now: because of a file here, which no chain of links may use to lead out, or because
+ * another link needs a directory in its place.
  */
 class LinkWall {
   readonly #look: Look;
@@ -191,7 +194,7 @@ class LinkWall {
   }
 }
 
-/** What a sync would leave here. */
+/** Tree that a sync would leave here. */
 function lookAfter(inside: Tree, directory: string): Look {
   const onDisk = diskLook(directory);
   return (path) => {
@@ -201,20 +204,20 @@ function lookAfter(inside: Tree, directory: string): Look {
   };
 }
 
-/** Links after all that they may need, the rest by name. */
+/** Order: links after all paths that they may need, the rest by name. */
 function linksLast(paths: readonly string[], tree: Tree): string[] {
   const isLink = (path: string) => tree.get(path)?.kind === 'symlink';
   return [...paths.filter((path) => !isLink(path)), ...paths.filter(isLink)];
 }
 
-/** The longest paths first: what is in a directory goes before it. */
+/** Order: the longest paths first, so that the content of a directory goes before it. */
 function inOrder(paths: readonly string[]): string[] {
   return [...paths].sort((a, b) => b.length - a.length);
 }
 
 /**
- * Brings what changed inside since `base` to the directory. `tar` is the workspace as it is now, and not trusted. Answers
- * what was done; `base` becomes what both sides have in common.
+ * Brings changes made inside since `base` to the directory. `tar` is the present workspace, and not trusted. Returns a report;
+ * `base` becomes the state that both sides have in common.
  */
 export async function syncMirror(
   tar: AsyncIterable<Uint8Array>,

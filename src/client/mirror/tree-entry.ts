@@ -4,7 +4,7 @@ import { hostPath } from '../../archive/file-name.ts';
 import type { UploadEntry } from '../../contract/assets/upload.ts';
 import { findTree } from '../../trees/pack-tree.ts';
 
-/** What is compared of a file, a directory or a link. */
+/** Compared properties of a file, a directory or a link. */
 export interface TreeEntry {
   readonly kind: 'file' | 'directory' | 'symlink';
   /** `sha256:…` of a file, the target of a link, empty for a directory. */
@@ -43,7 +43,7 @@ export async function digestOfFile(path: string | Buffer): Promise<string> {
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** Everything that is here, also what would not be uploaded: nothing that is here is overwritten unseen. */
+/** Returns the whole tree here, also files that would not be uploaded: no file here is overwritten unseen. */
 export async function treeOfDirectory(directory: string, wanted: (path: string) => boolean): Promise<Tree> {
   const tree: Tree = new Map();
   for await (const { header, path } of findTree(directory, { ignore: false })) {

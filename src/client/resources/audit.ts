@@ -4,13 +4,13 @@ import type { CallOptions, Transport } from '../transport/transport.ts';
 
 export interface AuditFilter {
   readonly keyId?: string | undefined;
-  /** An operationId of the API. */
+  /** OperationId of the API. */
   readonly action?: string | undefined;
   readonly target?: string | undefined;
   readonly limit?: number | undefined;
 }
 
-/** Who changed what, newest first. */
+/** Audit log of changes and their callers, newest first. */
 export class Audit {
   readonly #transport: Transport;
 

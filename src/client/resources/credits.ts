@@ -23,7 +23,7 @@ export type CreditTransfer = OutputOf<typeof Transfer>;
 
 export type BudgetSpec = InputOf<typeof CreateBudgetRequest>;
 
-/** Any text that a date is read from; thirty days up to now when left out. */
+/** Text that a date is read from; thirty days up to now when left out. */
 export interface Span {
   readonly from?: string;
   readonly to?: string;
@@ -53,7 +53,7 @@ export class Credits {
     });
   }
 
-  /** The text of a whole export, page by page. */
+  /** Returns the text of a whole export, page by page. */
   async *export(
     query: Span & { readonly format?: ExportFormat; readonly limit?: number } = {},
     options: CallOptions = {},
@@ -112,7 +112,7 @@ export class Credits {
     return this.#transport.json({ ...options, method: 'PUT', path, json: credits });
   }
 
-  /** What our own hosts cost, and what the same use would have cost elsewhere. */
+  /** Compares the cost of our own hosts with the price of the same use elsewhere. */
   hosts(span: Span = {}, options: CallOptions = {}): Promise<HostCostReport> {
     return this.#transport.json({
       ...options,

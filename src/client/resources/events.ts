@@ -10,7 +10,7 @@ import type { CallOptions, Transport } from '../transport/transport.ts';
 export interface EventFilter {
   readonly sandbox?: string | undefined;
   readonly type?: readonly EventType[] | undefined;
-  /** Only events with a greater number. */
+  /** Number after which the events begin. */
   readonly after?: number | undefined;
   /** `desc`: newest first. */
   readonly order?: 'asc' | 'desc' | undefined;
@@ -20,14 +20,14 @@ export interface EventFilter {
 export interface FollowOptions extends CallOptions {
   readonly sandbox?: string | undefined;
   readonly type?: readonly EventType[] | undefined;
-  /** The id of the last event that was seen; what came after it is sent first. */
+  /** Id of the last event that was read; the stream begins after it. */
   readonly after?: string | undefined;
 }
 
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
 
-/** What a fresh connection may cure. */
+/** Errors that a fresh connection may cure. */
 function passes(error: unknown): boolean {
   if (error instanceof SandboxerApiError) return error.retryable;
   if (error instanceof SandboxerConnectionError) return error.failure !== 'protocol';
@@ -46,7 +46,7 @@ export class Events {
     return new PagedList(this.#transport, '/v1/events', { ...query, sandbox_id: sandbox }, options);
   }
 
-  /** Events as they happen, for ever. A broken connection is taken up where it broke: none is lost or seen twice. */
+  /** Follows events as they happen, for ever. A broken connection continues where it broke: no event is lost or repeated. */
   async *follow(options: FollowOptions = {}): AsyncGenerator<CloudEvent> {
     const signal = this.#transport.signalOf(options);
     let last = options.after;

@@ -18,7 +18,7 @@ export interface ReadOptions extends CallOptions {
 export interface WriteOptions extends CallOptions {
   /** Permission bits. */
   readonly mode?: number | undefined;
-  /** Refuse instead of replacing. */
+  /** Refuses instead of replacing. */
   readonly exclusive?: boolean | undefined;
 }
 
@@ -54,12 +54,12 @@ export class Files {
     this.#service = service;
   }
 
-  /** The same of one service, where a sandbox is made of services. */
+  /** Returns the files of one service, where a sandbox is made of services. */
   ofService(service: string | undefined): Files {
     return new Files(this.#transport, service);
   }
 
-  /** The content as it comes. */
+  /** Streams the content. */
   download(id: string, path: string, options: ReadOptions = {}): Promise<IncomingMessage> {
     return this.#transport.open({
       ...this.#spec(id, { method: 'GET', below: [], query: { path } }, options),
@@ -122,7 +122,7 @@ export class Files {
     });
   }
 
-  /** Removing what is not there succeeds. */
+  /** Removes a path; a missing path is a success. */
   async remove(
     id: string,
     path: string,
@@ -133,7 +133,7 @@ export class Files {
     );
   }
 
-  /** What changes at or below a path, until the caller stops. Resolves once it is followed: nothing later is missed. */
+  /** Follows changes at or below a path, until the caller stops. Resolves once the watch is set: no later change is missed. */
   async watch(
     id: string,
     path: string,
@@ -160,7 +160,7 @@ export class Files {
     });
   }
 
-  /** The tree at a path as a tar stream. */
+  /** Returns the tree at a path as a tar stream. */
   downloadTree(id: string, path: string, options: CallOptions = {}): Promise<IncomingMessage> {
     return this.#transport.open({
       ...this.#spec(id, { method: 'GET', below: ['tree'], query: { path } }, options),
@@ -168,7 +168,7 @@ export class Files {
     });
   }
 
-  /** A directory of this machine into the sandbox, without what its ignore files name. */
+  /** Copies a directory of this machine into the sandbox, without paths in its ignore files. */
   async uploadDirectory(
     id: string,
     directory: string,
@@ -179,7 +179,7 @@ export class Files {
     return this.uploadTree(id, path, packTree(directory, options), options);
   }
 
-  /** A directory of the sandbox to this machine. What is in the archive is not trusted. */
+  /** Copies a directory of the sandbox to this machine. The archive is not trusted. */
   async downloadDirectory(
     id: string,
     path: string,

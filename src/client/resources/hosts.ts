@@ -26,7 +26,7 @@ export class Hosts {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/hosts' });
   }
 
-  /** Registers it, or changes how it is registered. */
+  /** Registers a host, or changes how it is registered. */
   add({ id, ...registration }: HostSpecInput, options: CallOptions = {}): Promise<Host> {
     return this.#call({ method: 'PUT', id, below: [] }, options, registration);
   }
@@ -51,17 +51,17 @@ export class Hosts {
     return this.#call({ method: 'POST', id, below: ['probe'] }, options);
   }
 
-  /** What it says of itself now; `local` is the machine of the server. */
+  /** Returns the present facts of a host; `local` is the machine of the server. */
   telemetry(id: string, options: CallOptions = {}): Promise<HostTelemetry> {
     return this.#call({ method: 'GET', id, below: ['telemetry'] }, options);
   }
 
-  /** Tries every backend of it now, with a sandbox of nobody. */
+  /** Tries every backend of a host now, with a sandbox of no workspace. */
   canary(id: string, options: CallOptions = {}): Promise<CanaryReport> {
     return this.#call({ method: 'POST', id, below: ['canary'] }, options);
   }
 
-  /** The figures that were kept of its probes or canaries, newest first. */
+  /** Returns the stored figures of its probes or canaries, newest first. */
   samples(
     id: string,
     { kind = 'probe', ...options }: CallOptions & { readonly kind?: 'probe' | 'canary' } = {},

@@ -5,9 +5,9 @@ import type { InputOf } from './schema-types.ts';
 
 export interface ImportOptions extends CallOptions {
   readonly extension?: string | undefined;
-  /** For all workspaces. */
+  /** Shares the image with all workspaces. */
   readonly shared?: boolean | undefined;
-  /** Deleted by the server after this time. */
+  /** Time after which the server deletes the image. */
   readonly retain?: string | number | undefined;
 }
 
@@ -26,12 +26,12 @@ export class Images {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/images' });
   }
 
-  /** By id, name or `name@digest`. */
+  /** Returns an image by id, name or `name@digest`. */
   get(image: string, options: CallOptions = {}): Promise<Image> {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('images', image) });
   }
 
-  /** A tar of a root file system, an OCI layout, or a `docker save` archive; gzip and zstd are understood. */
+  /** Imports a tar of a root file system, an OCI layout, or a `docker save` archive; gzip and zstd are understood. */
   import(name: string, archive: Bytes, options: ImportOptions = {}): Promise<Image> {
     const { extension, shared, retain, ...rest } = options;
     const path = `/v1/images${queryOf({ name, extension, shared, retain })}`;
@@ -39,7 +39,7 @@ export class Images {
     return this.#transport.json({ ...patience, method: 'POST', path, body: archive });
   }
 
-  /** On the server, from its package sources. */
+  /** Builds an image on the server, from its package sources. */
   build(request: BuildImageInput, options: CallOptions = {}): Promise<Image> {
     const patience = { ...options, timeoutMs: options.timeoutMs ?? TRANSFER_MS };
     return this.#transport.json({ ...patience, method: 'POST', path: '/v1/images/build', json: request });

@@ -19,7 +19,7 @@ export class Keys {
     this.#transport = transport;
   }
 
-  /** The secret is in this answer and nowhere else, ever. */
+  /** Makes a key. Its secret is in this answer and nowhere else, ever. */
   create(request: CreateKeyInput, options: CallOptions = {}): Promise<NewKey> {
     return this.#transport.json({ ...options, method: 'POST', path: '/v1/keys', json: request });
   }
@@ -28,7 +28,7 @@ export class Keys {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/keys' });
   }
 
-  /** Ends the key, and the keys it made unless `keepMade` is set. Repeating it is harmless. */
+  /** Ends the key, and the keys it made unless `keepMade` is set. A repetition is harmless. */
   revoke(
     id: string,
     { keepMade = false, ...options }: CallOptions & { readonly keepMade?: boolean } = {},
@@ -37,7 +37,7 @@ export class Keys {
     return this.#transport.json({ ...options, method: 'DELETE', path });
   }
 
-  /** A successor with the same rights. The old key ends now, or after the overlap. */
+  /** Makes a successor with the same rights. The old key ends now, or after the overlap. */
   rotate(
     id: string,
     request: InputOf<typeof RotateKeyRequest> = {},
@@ -47,7 +47,7 @@ export class Keys {
     return this.#transport.json({ ...options, method: 'POST', path, json: request });
   }
 
-  /** Who the server takes this client for. */
+  /** Returns the caller that the server sees in this client. */
   whoAmI(options: CallOptions = {}): Promise<WhoAmI> {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/whoami' });
   }

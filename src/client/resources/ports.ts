@@ -15,13 +15,13 @@ export class Ports {
     this.#transport = transport;
   }
 
-  /** An address for an HTTP service inside, with the token it needs unless it is public. */
+  /** Returns an address for an HTTP service inside, with the token it needs unless it is public. */
   open(sandboxId: string, request: PortInput, options: CallOptions = {}): Promise<PortAddress> {
     const path = pathOf('sandboxes', sandboxId, 'ports');
     return this.#transport.json({ ...options, method: 'POST', path, json: request });
   }
 
-  /** A byte stream to a TCP port inside. */
+  /** Opens a byte stream to a TCP port inside. */
   async connect(sandboxId: string, port: number, options: CallOptions = {}): Promise<Duplex> {
     const { connectPort } = await import('../streams/port-connection.ts');
     return connectPort(this.#transport, sandboxId, port, options);

@@ -5,19 +5,19 @@ import { pathOf, queryOf } from '../transport/path-of.ts';
 import type { Bytes, CallOptions, Transport } from '../transport/transport.ts';
 
 export interface AttachOptions extends CallOptions {
-  /** Bytes of output that are already known. */
+  /** Number of output bytes to skip. */
   readonly from?: number | undefined;
 }
 
 export interface ServiceOptions extends CallOptions {
-  /** Where a sandbox is made of services: of this one instead of its default. */
+  /** Service to read instead of the default one, where a sandbox is made of services. */
   readonly service?: string | undefined;
 }
 
 export interface LogOptions extends ServiceOptions {
-  /** So many lines from its end. */
+  /** Number of lines from its end. */
   readonly tail?: number | undefined;
-  /** Goes on until the service ends. */
+  /** Continues until the service ends. */
   readonly follow?: boolean | undefined;
 }
 
@@ -36,14 +36,14 @@ export class Processes {
     return page.items;
   }
 
-  /** The output of a background process, from the beginning or from an offset, until it ends. */
+  /** Reads the output of a background process, from the beginning or from an offset, until it ends. */
   attach(sandboxId: string, processId: string, options: AttachOptions = {}): ExecHandle {
     const { from = 0 } = options;
     const path = pathOf('sandboxes', sandboxId, 'processes', processId, 'output') + queryOf({ from });
     return this.#follow(sandboxId, path, from, options);
   }
 
-  /** What a service wrote. Its end is no program’s. */
+  /** Reads the output of a service. Its end is no exit of a program. */
   logs(sandboxId: string, options: LogOptions = {}): ExecHandle {
     const { service, tail, follow } = options;
     const path = pathOf('sandboxes', sandboxId, 'logs') + queryOf({ service, tail, follow });
@@ -66,7 +66,7 @@ export class Processes {
     });
   }
 
-  /** To the whole process tree. */
+  /** Sends a signal to the whole process tree. */
   async signal(
     sandboxId: string,
     processId: string,
@@ -77,7 +77,7 @@ export class Processes {
     await this.#transport.json({ ...options, method: 'POST', path, json: { signal } });
   }
 
-  /** Kills a process and all its descendants; resolves when that was done. */
+  /** Kills a process and all its descendants; resolves when they are gone. */
   async kill(sandboxId: string, processId: string, options: CallOptions = {}): Promise<void> {
     const path = pathOf('sandboxes', sandboxId, 'processes', processId);
     await this.#transport.json({ ...options, method: 'DELETE', path });

@@ -14,7 +14,7 @@ export type ProfileCheck = OutputOf<typeof ProfileVerdict>;
 
 export interface ProfileList {
   readonly items: readonly CatalogueProfile[];
-  /** Documents that could not become profiles. */
+  /** Issues of documents that could not become profiles. */
   readonly issues?: readonly ProfileIssue[];
 }
 
@@ -29,12 +29,12 @@ export class Profiles {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/profiles' });
   }
 
-  /** `profile.agent-dev`, or `profile.agent-dev@1.0.0`. */
+  /** Returns a profile by `profile.agent-dev`, or `profile.agent-dev@1.0.0`. */
   get(ref: string, options: CallOptions = {}): Promise<CatalogueProfile> {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('profiles', ref) });
   }
 
-  /** Checks a profile as a push would, and stores nothing. What is wrong is thrown, with every issue. */
+  /** Checks a profile as a push would, and stores nothing. An error is thrown with every issue. */
   validate(profile: ProfileInput | string, options: CallOptions = {}): Promise<ProfileCheck> {
     return this.#post('/v1/profiles?validate=true', profile, options);
   }

@@ -20,7 +20,7 @@ export class ProviderKeys {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/provider-keys' });
   }
 
-  /** Tried at the vendor first. It is never shown again. */
+  /** Stores a key after a trial at the vendor. The key is never shown again. */
   set(request: SetProviderKeyInput, options: CallOptions = {}): Promise<ProviderKey> {
     return this.#transport.json({ ...options, method: 'PUT', path: '/v1/provider-keys', json: request });
   }
@@ -37,7 +37,7 @@ export class ProviderKeys {
     return this.#transport.json({ ...options, method: 'DELETE', path: pathOf('provider-keys', id) });
   }
 
-  /** After the master key of the server was changed. */
+  /** Seals the keys anew after the master key of the server was changed. */
   reseal(options: CallOptions = {}): Promise<OutputOf<typeof ResealReport>> {
     return this.#transport.json({ ...options, method: 'POST', path: '/v1/provider-keys/reseal' });
   }

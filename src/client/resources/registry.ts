@@ -28,7 +28,7 @@ export class Registry {
     this.#transport = transport;
   }
 
-  /** What this installation offers, for a registry to index. */
+  /** Returns the offer of this installation, for a registry to index. */
   export(options: CallOptions = {}): Promise<CapabilityEntry> {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/registry' });
   }

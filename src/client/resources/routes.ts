@@ -10,12 +10,12 @@ export class Routes {
     this.#transport = transport;
   }
 
-  /** What a create would cost; with the quote's id, the prices hold until it expires. */
+  /** Quotes a create; with the quote's id, the prices hold until it expires. */
   quote(request: CreateSandboxInput = {}, options: CallOptions = {}): Promise<SandboxQuote> {
     return this.#transport.json({ ...options, method: 'POST', path: '/v1/quotes', json: request });
   }
 
-  /** Where a create with this request would go, and why. Nothing is created. */
+  /** Returns the route of a create with this request, and its reasons. Nothing is created. */
   resolve(request: CreateSandboxInput = {}, options: CallOptions = {}): Promise<RoutePlan> {
     return this.#transport.json({ ...options, method: 'POST', path: '/v1/routes/resolve', json: request });
   }

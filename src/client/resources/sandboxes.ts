@@ -23,21 +23,21 @@ export interface SandboxFilter {
   readonly extension?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly harness?: string | undefined;
-  /** A session, run, job or agent id of the consumer. */
+  /** Session, run, job or agent id of the consumer. */
   readonly externalId?: string | undefined;
-  /** Items of one page. */
+  /** Number of items of one page. */
   readonly limit?: number | undefined;
 }
 
 export interface WaitOptions extends CallOptions {
   /** `none` answers at once with the state reached so far. */
   readonly wait?: 'ready' | 'none' | undefined;
-  /** How long the server waits before it answers with the state reached so far. */
+  /** Time that the server waits before it answers with the state reached so far. */
   readonly waitSeconds?: number | undefined;
 }
 
 export interface KeyedOptions extends CallOptions {
-  /** A fresh one when left out, so that a create may always be repeated. */
+  /** Idempotency key; a fresh one when left out, so that a create may always be repeated. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface Usage {
 const LONGEST_WAIT_MS = 20 * 60_000;
 const ANSWER_MARGIN_MS = 30_000;
 
-/** A request that waits in the server has to be allowed that time here. */
+/** Returns options whose time limit covers the waiting time in the server. */
 export function waitingCall<T extends CallOptions & { readonly waitSeconds?: number | undefined }>(
   options: T,
 ): CallOptions {
@@ -87,7 +87,7 @@ export class Sandboxes {
     this.#transport = transport;
   }
 
-  /** Answers when it is ready, unless told otherwise. */
+  /** Creates a sandbox. Answers when it is ready, unless `wait` says otherwise. */
   create(request: CreateSandboxInput = {}, options: CreateOptions = {}): Promise<Sandbox> {
     return this.#transport.json({
       ...waitingCall(options),
@@ -109,15 +109,15 @@ export class Sandboxes {
     return new PagedList(this.#transport, '/v1/sandboxes', query, options);
   }
 
-  /** Repeating it is harmless. */
+  /** Destroys a sandbox. A repetition is harmless. */
   destroy(id: string, options: DestroyOptions = {}): Promise<Sandbox> {
     const path = pathOf('sandboxes', id) + waitQuery(options);
     return this.#transport.json({ ...waitingCall(options), method: 'DELETE', path });
   }
 
   /**
-   * The new deadline is now + ttl, at most the end of the profile's longest life. `extended` tells the deadline before and
-   * whether that end cut the new one.
+   * Extends a sandbox. The new deadline is now + ttl, at most the end of the profile's longest life. `extended` holds the former
+   * deadline, and whether that end cut the new one.
    */
   extend(id: string, ttl: string | number, options: CallOptions = {}): Promise<ExtendedSandbox> {
     return this.#post({ id, verb: 'extend', json: { ttl } }, options);
@@ -131,7 +131,7 @@ export class Sandboxes {
     return this.#post({ id, verb: 'resume' }, options);
   }
 
-  /** A new generation of the same id, from its first recipe. */
+  /** Makes a new generation of the same id, from its first recipe. */
   recreate(id: string, options: WaitOptions = {}): Promise<Sandbox> {
     return this.#post({ id, verb: 'recreate' }, options);
   }
@@ -145,7 +145,7 @@ export class Sandboxes {
     return this.#post({ id, verb: 'snapshots', json: request }, rest, idempotencyKey);
   }
 
-  /** Answers when it came to that, or with the state reached when the time is up. */
+  /** Waits for a state. Answers when it is reached, or with the present state when the time is up. */
   wait(
     id: string,
     until: 'ready' | 'destroyed' | 'settled',
@@ -156,7 +156,7 @@ export class Sandboxes {
     return this.#transport.json({ ...waitingCall(options), method: 'GET', path });
   }
 
-  /** Why it is where it is. */
+  /** Explains the route of a sandbox. */
   route(id: string, options: CallOptions = {}): Promise<Explanation> {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('sandboxes', id, 'route') });
   }
@@ -166,7 +166,7 @@ export class Sandboxes {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('sandboxes', id, 'setup') });
   }
 
-  /** What is in force between it and its host, read from the kernel. */
+  /** Returns the isolation in force between a sandbox and its host, read from the kernel. */
   isolation(id: string, options: CallOptions = {}): Promise<IsolationReport> {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('sandboxes', id, 'isolation') });
   }

@@ -6,7 +6,7 @@ export interface SinkList {
   readonly items: readonly EventSinkEntry[];
 }
 
-/** Everybody who is told of events. Only for administrators of the server. */
+/** All receivers of events. Only for administrators of the server. */
 export class Sinks {
   readonly #transport: Transport;
 
@@ -18,7 +18,7 @@ export class Sinks {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/sinks' });
   }
 
-  /** Tells a receiver that the configuration names again of everything that is kept, from a number on. */
+  /** Sends all stored events again to a receiver named in the configuration, from a number on. */
   replay(id: string, from: number, options: CallOptions = {}): Promise<{ readonly from: number }> {
     const path = pathOf('sinks', id, 'replay') + queryOf({ from });
     return this.#transport.json({ ...options, method: 'POST', path });

@@ -19,7 +19,7 @@ const TRANSFER_MS = 6 * 3_600_000;
 const FILE_MEDIA_TYPE = 'application/octet-stream';
 
 export interface ImportOptions extends CallOptions {
-  /** What it is restored as, instead of what the file says. */
+  /** Profile that a restore uses, instead of the one in the file. */
   readonly profile?: string | undefined;
   readonly name?: string | undefined;
 }
@@ -42,7 +42,7 @@ export class Snapshots {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('snapshots', id) });
   }
 
-  /** A new sandbox from it. */
+  /** Makes a new sandbox from a snapshot. */
   restore(id: string, request: RestoreInput = {}, options: CreateOptions = {}): Promise<Sandbox> {
     return this.#transport.json({
       ...waitingCall(options),
@@ -54,13 +54,13 @@ export class Snapshots {
     });
   }
 
-  /** All of it as one file, for `import` here or elsewhere. */
+  /** Exports all of a snapshot as one file, for `import` here or elsewhere. */
   export(id: string, options: CallOptions = {}): Promise<IncomingMessage> {
     const path = pathOf('snapshots', id, 'export');
     return this.#transport.open({ ...options, method: 'GET', path, accept: FILE_MEDIA_TYPE });
   }
 
-  /** A snapshot from a file that `export` wrote. */
+  /** Imports a snapshot from a file that `export` wrote. */
   import(file: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<Snapshot> {
     const { profile, name, ...call } = options;
     return this.#transport.json({
@@ -78,7 +78,7 @@ export class Snapshots {
     return this.#transport.json({ ...options, method: 'PATCH', path, json: { name } });
   }
 
-  /** Repeating it is harmless. */
+  /** Deletes a snapshot. A repetition is harmless. */
   delete(id: string, options: CallOptions = {}): Promise<Snapshot> {
     return this.#transport.json({ ...options, method: 'DELETE', path: pathOf('snapshots', id) });
   }

@@ -9,7 +9,7 @@ export class Stacks {
     this.#transport = transport;
   }
 
-  /** What a create would make of a compose stack. Nothing is started. */
+  /** Returns the plan of a create for a compose stack. Nothing is started. */
   plan(request: CreateSandboxInput = {}, options: CallOptions = {}): Promise<StackPlan> {
     return this.#transport.json({ ...options, method: 'POST', path: '/v1/stacks/plan', json: request });
   }

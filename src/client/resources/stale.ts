@@ -9,12 +9,12 @@ export class Stale {
     this.#transport = transport;
   }
 
-  /** What is over and still there, with evidence. */
+  /** Lists stale objects, with evidence. */
   inspect(options: CallOptions = {}): Promise<StaleReport> {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/stale' });
   }
 
-  /** Removes what is stale and ours; a dry run unless the request says otherwise. */
+  /** Removes stale objects of ours; a dry run unless the request says otherwise. */
   reap(request: InputOf<typeof ReapRequest> = {}, options: CallOptions = {}): Promise<ReapReport> {
     return this.#transport.json({ ...options, method: 'POST', path: '/v1/stale/reap', json: request });
   }

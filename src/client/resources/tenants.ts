@@ -65,7 +65,7 @@ export class Tenants {
     return this.#transport.json({ ...options, method: 'PATCH', path, json: { name } });
   }
 
-  /** `null` allows every backend. */
+  /** Sets the policy; `null` allows every backend. */
   setPolicy(id: string, policy: RouteCeiling | null, options: CallOptions = {}): Promise<Workspace> {
     const path = pathOf('workspaces', id, 'policy');
     return policy === null
@@ -73,7 +73,7 @@ export class Tenants {
       : this.#transport.json({ ...options, method: 'PUT', path, json: policy });
   }
 
-  /** `left`: what becomes of credits that it has. */
+  /** Deletes a workspace. `left`: the destination of its remaining credits. */
   deleteWorkspace(
     id: string,
     left: { readonly credits?: 'move' | 'expire' | undefined; readonly to?: string | undefined } = {},

@@ -14,7 +14,7 @@ export class Uploads {
     this.#transport = transport;
   }
 
-  /** A tar archive. The same archive again is the same upload. */
+  /** Uploads a tar archive. An equal archive is the same upload. */
   create(tar: Bytes, options: CallOptions = {}): Promise<Upload> {
     return this.#transport.json({
       timeoutMs: TRANSFER_MS,
@@ -26,7 +26,7 @@ export class Uploads {
     });
   }
 
-  /** A directory or a file of this machine, without what its ignore files name, `.git` and likely secrets. */
+  /** Uploads a directory or a file of this machine, without paths in its ignore files, `.git` and likely secrets. */
   async path(path: string, options: CallOptions & PackOptions = {}): Promise<Upload> {
     const { packPath } = await import('../../trees/pack-tree.ts');
     const { signal, timeoutMs = TRANSFER_MS } = options;
@@ -63,7 +63,7 @@ export class Uploads {
   }
 }
 
-/** How a request names an upload. */
+/** Returns the reference of an upload in a request. */
 export function uploadRef({ upload_id }: Pick<Upload, 'upload_id'>): string {
   return `upload:${upload_id}`;
 }

@@ -20,12 +20,12 @@ export class Volumes {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/volumes' });
   }
 
-  /** By id or name. */
+  /** Returns a volume by id or name. */
   get(volume: string, options: CallOptions = {}): Promise<Volume> {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('volumes', volume) });
   }
 
-  /** Refused while a sandbox has it. */
+  /** Deletes a volume; refused while a sandbox has it. */
   async delete(volume: string, options: CallOptions = {}): Promise<void> {
     await this.#transport.json({ ...options, method: 'DELETE', path: pathOf('volumes', volume) });
   }

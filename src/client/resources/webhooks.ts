@@ -21,7 +21,7 @@ export interface DeliveryQuery {
 
 export interface DeliveryList {
   readonly items: readonly Delivery[];
-  /** To be passed as `after`. */
+  /** Value for `after` of the next page. */
   readonly next_cursor: string | null;
 }
 
@@ -38,7 +38,7 @@ export class Webhooks {
     this.#transport = transport;
   }
 
-  /** The secret is in this answer and nowhere else, ever. */
+  /** Makes a webhook. Its secret is in this answer and nowhere else, ever. */
   create(request: CreateWebhookInput, options: CallOptions = {}): Promise<NewWebhook> {
     return this.#transport.json({ ...options, method: 'POST', path: '/v1/webhooks', json: request });
   }
@@ -67,7 +67,7 @@ export class Webhooks {
     return this.#call({ method: 'POST', id, below: ['disable'] }, options);
   }
 
-  /** `overlap`: how long the old secret signs beside the new one; `null` for not at all. */
+  /** Makes a new secret. `overlap`: time for which the old secret signs beside the new one; `null` for none. */
   rotateSecret(
     id: string,
     options: CallOptions & { readonly overlap?: string | number | null } = {},
@@ -84,7 +84,7 @@ export class Webhooks {
     return this.#call({ method: 'POST', id, below: ['ping'] }, options);
   }
 
-  /** The events that it did not take. */
+  /** Lists the events that the webhook did not take. */
   deliveries(id: string, query: DeliveryQuery = {}, options: CallOptions = {}): Promise<DeliveryList> {
     const path = pathOf('webhooks', id, 'deliveries') + queryOf({ ...query });
     return this.#transport.json({ ...options, method: 'GET', path });
@@ -94,7 +94,7 @@ export class Webhooks {
     return this.#call({ method: 'POST', id, below: ['deliveries', String(seq), 'replay'] }, options);
   }
 
-  /** Tells it again of everything that is kept, from a number on. */
+  /** Sends all stored events to the webhook again, from a number on. */
   replay(id: string, from: number, options: CallOptions = {}): Promise<unknown> {
     const path = pathOf('webhooks', id, 'replay') + queryOf({ from });
     return this.#transport.json({ ...options, method: 'POST', path });

@@ -9,20 +9,20 @@ import { piecesOf } from './pieces-of.ts';
 const DEFAULT_KEPT_BYTES = 64 * 1_048_576;
 
 export interface ExecChannel {
-  /** The answer to the request, in binary frames. */
+  /** Answer to the request, in binary frames. */
   open(signal: AbortSignal): Promise<IncomingMessage>;
   kill(processId: string, signal: Signal): Promise<void>;
   readonly address: string;
-  /** The offset of the first byte of output. */
+  /** Offset of the first byte of output. */
   readonly from?: number;
 }
 
 export interface ResultOptions {
-  /** Of each stream; the rest is read and left out, and the output says so. */
+  /** Kept bytes of each stream; the rest is read and left out, and the output says so. */
   readonly keepBytes?: number;
 }
 
-/** A program that was started. Its output can be read once: as a stream of chunks, or as a result. */
+/** Program that was started. Its output can be read once: as a stream of chunks, or as a result. */
 export class ExecHandle implements AsyncIterable<ExecChunk> {
   readonly #channel: ExecChannel;
   readonly #chunks: AsyncGenerator<ExecChunk>;
@@ -33,11 +33,11 @@ export class ExecHandle implements AsyncIterable<ExecChunk> {
     this.#channel = channel;
     this.#chunks = this.#read();
     this.#first = this.#chunks.next();
-    // Whoever reads or waits gets the error; a handle that nobody looks at must not end the process.
+    // A reader or a waiter gets the error; an unused handle must not end the process.
     this.#first.catch(() => {});
   }
 
-  /** The id of the process, once it runs. */
+  /** Id of the process, once it runs. */
   async started(): Promise<string> {
     const { value } = await this.#first;
     if (value?.type === 'started') return value.process_id;
@@ -57,19 +57,19 @@ export class ExecHandle implements AsyncIterable<ExecChunk> {
     }
   }
 
-  /** Everything, when it has ended. */
+  /** Returns all output and the exit, when the program has ended. */
   async result(options: ResultOptions = {}): Promise<ExecOutput> {
     const output = new ExecOutput(options.keepBytes ?? DEFAULT_KEPT_BYTES);
     for await (const chunk of this) output.add(chunk);
     return output;
   }
 
-  /** How it ended; the output is thrown away. */
+  /** Returns the exit; the output is dropped. */
   async exit(): Promise<ExitStatus> {
     return (await this.result({ keepBytes: 0 })).exit;
   }
 
-  /** To the whole process tree. */
+  /** Sends a signal to the whole process tree. */
   async kill(signal: Signal = 'SIGTERM'): Promise<void> {
     await this.#channel.kill(await this.started(), signal);
   }

@@ -9,12 +9,12 @@ interface Kept {
 
 const NOT_ENDED: ExitStatus = { code: -1, signal: null, timed_out: false, out_of_memory: false };
 
-/** What a program wrote and how it ended. A terminal's output counts as stdout. */
+/** Output and exit of a program. A terminal's output counts as stdout. */
 export class ExecOutput {
   processId = '';
   exit: ExitStatus = NOT_ENDED;
   durationMs = 0;
-  /** Bytes that the server no longer had. */
+  /** Number of bytes that the server no longer had. */
   missingBytes = 0;
   readonly #keepBytes: number;
   readonly #out: Kept = { parts: [], bytes: 0, truncated: false };

@@ -3,7 +3,7 @@ import type { ExecStreamItem } from '../../contract/sandboxes/exec.ts';
 import { SandboxerApiError } from '../transport/api-error.ts';
 import { SandboxerConnectionError } from '../transport/connection-error.ts';
 
-/** The contract's `FRAME_TYPE`; a test compares the two. */
+/** Copy of the contract's `FRAME_TYPE`; a test compares the two. */
 export const FRAME_TYPE = {
   started: 0,
   stdout: 1,
@@ -24,7 +24,7 @@ export type OutputStream = 'stdout' | 'stderr' | 'terminal';
 /** Output as it comes. `data` is a view of the received bytes: copy it to keep it beyond the next chunk's use. */
 export interface OutputChunk {
   readonly type: OutputStream;
-  /** Bytes of all output before this chunk. */
+  /** Number of bytes of all output before this chunk. */
   readonly offset: number;
   readonly data: Buffer;
 }
@@ -48,8 +48,8 @@ export function encodeFrame(type: number, payload: Uint8Array): Buffer {
 }
 
 /**
- * Takes bytes as they arrive and gives chunks. Output is passed on without a copy, even when a frame is not complete
- * yet: a frame's bounds mean nothing to a reader of output.
+ * Takes bytes as they arrive and returns chunks. Output is passed on without a copy, even when a frame is not complete yet: a
+ * frame's bounds mean nothing to a reader of output.
  */
 export class FrameDecoder {
   readonly #header = Buffer.allocUnsafe(HEADER_BYTES);
@@ -104,7 +104,7 @@ export class FrameDecoder {
     this.#headerHas = 0;
     const parts = this.#json;
     this.#json = [];
-    // A frame of a later version is skipped.
+    // Frames of a later version are skipped.
     if (OUTPUT_STREAMS[this.#type] !== undefined || this.#type > FRAME_TYPE.error) return;
     const item = parsedItem(Buffer.concat(parts));
     if (item.type === 'error') throw new SandboxerApiError(item.problem as unknown as Problem);

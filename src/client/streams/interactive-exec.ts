@@ -11,7 +11,7 @@ import { encodeFrame, FRAME_TYPE, FrameDecoder } from './frames.ts';
 const INPUT_PIECE = 65_536;
 const NOTHING = new Uint8Array(0);
 
-/** A program whose input stays open: bytes, end of input, window size and signals go in while output comes out. */
+/** Program whose input stays open: bytes, end of input, window size and signals go in while output comes out. */
 export class InteractiveExec implements AsyncIterable<ExecChunk> {
   readonly #connection: WebSocketConnection;
 
@@ -19,7 +19,7 @@ export class InteractiveExec implements AsyncIterable<ExecChunk> {
     this.#connection = connection;
   }
 
-  /** Ends after the exit. Leaving early closes the connection, which kills a foreground process. */
+  /** Yields output; ends after the exit. A reader that stops early closes the connection, which kills a foreground process. */
   async *[Symbol.asyncIterator](): AsyncGenerator<ExecChunk> {
     const decoder = new FrameDecoder();
     let ended = false;

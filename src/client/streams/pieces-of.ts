@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Read ahead of whoever iterates; beyond it the sender waits. */
+/** Bytes read ahead of the reader; beyond them the sender waits. */
 const AHEAD_BYTES = 524_288;
 
 /**
- * The bytes of an answer in the pieces that they arrived in. The message's own iterator joins what has waited, which copies
- * a fast stream once more. Who stops early ends the answer.
+ * Yields the bytes of an answer in the pieces that they arrived in. The message's own iterator joins waiting pieces, which copies
+ * a fast stream once more. A reader that stops early ends the answer.
  */
 export async function* piecesOf(message: IncomingMessage): AsyncGenerator<Buffer, undefined> {
   const waiting: Buffer[] = [];

@@ -9,7 +9,7 @@ import { OPCODE } from '../transport/web-socket-codec.ts';
 const PIECE = 65_536;
 const END = Buffer.from('end');
 
-/** Bytes to and from a TCP port inside a sandbox. */
+/** Byte stream to and from a TCP port inside a sandbox. */
 class PortConnection extends Duplex {
   readonly #connection: WebSocketConnection;
   readonly #messages: AsyncIterator<{ readonly data: Buffer }>;
@@ -35,7 +35,7 @@ class PortConnection extends Duplex {
     this.#sendAll(chunk).then(() => callback(), callback);
   }
 
-  /** Closes our half; the other may still have something to say. */
+  /** Closes our half; the other may still send. */
   override _final(callback: (error?: Error) => void): void {
     this.#connection.send(OPCODE.text, END).then(() => callback(), callback);
   }

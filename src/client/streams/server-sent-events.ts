@@ -8,10 +8,13 @@ export interface ServerSentEvent {
 
 const LINE_END = /[\r\n]/;
 
-/** The `text/event-stream` format: takes bytes as they arrive, gives whole events. Comments keep the line alive. */
+/**
+ * Decoder of the `text/event-stream` format: takes bytes as they arrive, returns whole events. Comments keep the connection
+ * alive.
+ */
 export class ServerSentEventDecoder {
   readonly #text = new StringDecoder('utf8');
-  /** The line that has not ended yet, in the pieces it came in. */
+  /** Line that has not ended yet, in the pieces it came in. */
   #rest: string[] = [];
   #id: string | null = null;
   #event = '';
@@ -20,7 +23,7 @@ export class ServerSentEventDecoder {
   decode(bytes: Buffer): ServerSentEvent[] {
     const events: ServerSentEvent[] = [];
     const text = this.#text.write(bytes);
-    // A line that came without its end before: what was looked through is not looked through again.
+    // Only the new piece is searched for a line end: earlier pieces have none.
     if (!LINE_END.test(text) && !this.#rest.at(-1)?.endsWith('\r')) {
       if (text !== '') this.#rest.push(text);
       return events;

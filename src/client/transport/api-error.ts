@@ -1,7 +1,7 @@
 import type { ErrorCode, Problem } from '../../contract/errors/errors.ts';
 import type { Creation } from '../../contract/values/state.ts';
 
-/** The server answered, and the answer is a problem. */
+/** Error for an answer of the server that is a problem document. */
 export class SandboxerApiError extends Error {
   override readonly name = 'SandboxerApiError';
   readonly code: ErrorCode;
@@ -10,14 +10,14 @@ export class SandboxerApiError extends Error {
   readonly remedy: string;
   /** Whether the same request may succeed later. */
   readonly retryable: boolean;
-  /** Whether the failed request left something behind; `undefined` where that is no question. */
+  /** Whether the failed request left something behind; `undefined` where the question does not apply. */
   readonly creation: Creation | undefined;
-  /** The request field at fault. */
+  /** Request field at fault. */
   readonly field: string | undefined;
   readonly backend: string | undefined;
   readonly requestId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
-  /** The whole document, with members that only some errors have: candidates, shortfall, issues. */
+  /** Whole document, with members that only some errors have: candidates, shortfall, issues. */
   readonly problem: Problem;
 
   constructor(problem: Problem, retryAfterSeconds?: number) {
@@ -52,7 +52,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** `Retry-After` in seconds: a number or a date. */
+/** Parses `Retry-After` in seconds: a number or a date. */
 function retryAfterSeconds(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d+$/.test(header.trim())) return Number(header);
@@ -60,7 +60,7 @@ function retryAfterSeconds(header: string | undefined, nowMs: number): number | 
   return Number.isNaN(at) ? undefined : Math.max(0, (at - nowMs) / 1000);
 }
 
-/** Something between us and the server may answer in its own words: that becomes a problem too. */
+/** Makes a problem of an answer in another form, such as that of a proxy. */
 export function apiErrorFrom(status: number, body: string, retryAfter?: string): SandboxerApiError {
   const seconds = retryAfterSeconds(retryAfter, Date.now());
   const parsed = parsedJson(body);

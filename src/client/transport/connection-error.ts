@@ -7,7 +7,7 @@ const REMEDIES: Readonly<Record<ConnectionFailure, string>> = {
   protocol: 'Check that the URL is that of a sand-boxer server of a matching version.',
 };
 
-/** There is no answer: nobody was reached, it took too long, or the connection broke. */
+/** Error without an answer: no server was reached, it took too long, or the connection broke. */
 export class SandboxerConnectionError extends Error {
   override readonly name = 'SandboxerConnectionError';
   readonly failure: ConnectionFailure;
@@ -28,7 +28,7 @@ interface SystemError extends Error {
   readonly syscall?: unknown;
 }
 
-/** Failing in one of these, a request never left this machine. */
+/** Failures of a request that never left this machine. */
 const BEFORE_SENDING: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo']);
 
 function reasonOf(error: SystemError): string {

@@ -2,7 +2,7 @@ import type { SandboxerConnectionError } from './connection-error.ts';
 import { defaultSocketPath, parseServerAddress } from './server-address.ts';
 import { Transport } from './transport.ts';
 
-/** The contract's `API_VERSION`; a test compares the two. */
+/** Copy of the contract's `API_VERSION`; a test compares the two. */
 export const API_VERSION = 1;
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -13,16 +13,16 @@ export interface ClientOptions {
   readonly url?: string | undefined;
   /** Default: `SANDBOXER_KEY`. The local socket needs none. */
   readonly key?: string | undefined;
-  /** Another workspace than the key's own, where the key reaches it. */
+  /** Another workspace than the key's own, where the key may act in it. */
   readonly workspace?: string | undefined;
-  /** Ends everything this client does. */
+  /** Aborts all requests of this client. */
   readonly signal?: AbortSignal | undefined;
-  /** For the answer to one request; requests that wait in the server are given the time they ask for. */
+  /** Time limit for the answer to one request; requests that wait in the server get that time, too. */
   readonly timeoutMs?: number | undefined;
   readonly maxRetries?: number | undefined;
-  /** For programs that ask once or twice and end: a unix socket is then opened anew for each plain request. */
+  /** For programs that send one or two requests and end: a unix socket is then opened anew for each plain request. */
   readonly brief?: boolean | undefined;
-  /** Called once per request when nobody was reached; resolves when another try makes sense, rejects to give up. */
+  /** Called once per request when no server was reached; resolves when another try makes sense, rejects to give up. */
   readonly onUnreachable?: ((error: SandboxerConnectionError) => Promise<void>) | undefined;
 }
 

@@ -7,7 +7,7 @@ export interface Page<T> {
   readonly next_cursor: string | null;
 }
 
-/** A list that fetches its pages as they are needed: iterate over it, or take it page by page. */
+/** List that fetches its pages as they are needed: iterate over it, or take it page by page. */
 export class PagedList<T> implements AsyncIterable<T> {
   readonly #transport: Transport;
   readonly #path: string;
@@ -21,7 +21,7 @@ export class PagedList<T> implements AsyncIterable<T> {
     this.#options = options;
   }
 
-  /** One page; the first, or the one that a cursor leads to. */
+  /** Returns one page; the first, or the one that a cursor leads to. */
   page(cursor?: string): Promise<Page<T>> {
     const path = this.#path + queryOf(cursor === undefined ? this.#query : { ...this.#query, cursor });
     return this.#transport.json({ ...this.#options, method: 'GET', path });
@@ -36,7 +36,7 @@ export class PagedList<T> implements AsyncIterable<T> {
     } while (cursor !== undefined);
   }
 
-  /** At most `limit` items, all of them when left out. */
+  /** Returns at most `limit` items, all of them when left out. */
   async all(limit = Number.POSITIVE_INFINITY): Promise<T[]> {
     const items: T[] = [];
     if (limit <= 0) return items;

@@ -1,7 +1,7 @@
 type QueryValue = string | number | boolean | readonly string[] | null | undefined;
 export type Query = Readonly<Record<string, QueryValue>>;
 
-/** A query string with its `?`, or nothing. A list becomes a repeated parameter; what is absent is left out. */
+/** Returns a query string with its `?`, or the empty string. A list becomes a repeated parameter; absent values are left out. */
 export function queryOf(query: Query): string {
   let text = '';
   for (const [name, value] of Object.entries(query)) {
@@ -13,7 +13,7 @@ export function queryOf(query: Query): string {
   return text;
 }
 
-/** `/v1/…` from segments that may hold anything. */
+/** Returns `/v1/…` from segments of any text. */
 export function pathOf(...segments: readonly (string | number)[]): string {
   return `/v1/${segments.map((segment) => encodeURIComponent(segment)).join('/')}`;
 }

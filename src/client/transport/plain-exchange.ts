@@ -30,7 +30,7 @@ function headOf({ method, path, headers }: PlainRequest): string {
   return `${head}\r\n`;
 }
 
-/** `null` when this is no complete answer; `whole` when that is known without the end of the connection. */
+/** Parses an answer; `null` when it is not complete; `whole` when that is known without the end of the connection. */
 function parsedAnswer(bytes: Buffer): (Answer & { readonly whole: boolean }) | null {
   const end = bytes.subarray(0, LONGEST_HEAD).indexOf('\r\n\r\n');
   const head = end === -1 ? '' : bytes.toString('latin1', 0, end);
@@ -43,7 +43,7 @@ function parsedAnswer(bytes: Buffer): (Answer & { readonly whole: boolean }) | n
   return { status: Number(status), retryAfter: header('retry-after'), body, whole: length !== undefined };
 }
 
-/** The errors of node:http for the same: a connection that ended early, and somebody who speaks something else. */
+/** Returns the errors that node:http has for a connection that ended early, or that speaks another protocol. */
 function noAnswer(parts: readonly Buffer[]): Error {
   const began = parts[0] === undefined || parts[0].toString('latin1', 0, 5) === 'HTTP/';
   return began
@@ -52,7 +52,7 @@ function noAnswer(parts: readonly Buffer[]): Error {
 }
 
 /**
- * One request and its answer over a connection of its own to a unix socket, without node:http, which takes longer to
+ * Sends one request and reads its answer over a connection of its own to a unix socket, without node:http, which takes longer to
  * load than most commands take. HTTP/1.0, so that the answer ends where the connection does.
  */
 export function plainExchange(
@@ -65,7 +65,7 @@ export function plainExchange(
   const socket = createConnection(request.socketPath);
   const parts: Buffer[] = [];
   socket.on('data', (part) => parts.push(part));
-  // Who is refused before the request was read hears the connection break as well: the answer counts.
+  // A refusal before the request was read also breaks the connection: the answer counts.
   socket.on('error', (error) => {
     const answer = parsedAnswer(Buffer.concat(parts));
     if (answer?.whole) return done(answer);

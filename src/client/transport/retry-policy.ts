@@ -2,11 +2,11 @@ import { SandboxerApiError } from './api-error.ts';
 import { SandboxerConnectionError } from './connection-error.ts';
 
 export interface Repeatability {
-  /** Sending it twice is the same as sending it once: a read, a keyed create, a removal. */
+  /** Sending the request twice equals sending it once: a read, a keyed create, a removal. */
   readonly idempotent: boolean;
-  /** It carries an Idempotency-Key: what it came to is what it comes to again. */
+  /** The request carries an Idempotency-Key: a repetition has the same result. */
   readonly keyed: boolean;
-  /** Its body can be sent again. */
+  /** The body can be sent again. */
   readonly replayable: boolean;
 }
 
@@ -14,9 +14,9 @@ const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 2_000;
 const LONGEST_RETRY_AFTER_MS = 30_000;
 
-/** Answers that say nothing was done, so that even a request which is not idempotent may be repeated. */
+/** Statuses of answers that say nothing was done, so that even a request which is not idempotent may be repeated. */
 const NOTHING_DONE = new Set([409, 429, 503]);
-/** With these the server already did what it could; the same request would only repeat the wait. */
+/** Errors after a full attempt of the server: the same request would only repeat the wait. */
 const NOT_WORTH_IT = new Set(['SBX_PROVISION_FAILED', 'SBX_TIMEOUT', 'SBX_INVALID_STATE']);
 
 function backoffMs(tries: number, random: number): number {
@@ -39,7 +39,7 @@ interface Tries {
   readonly random?: number;
 }
 
-/** How long to wait before the next try, or `null` when there is none. `tries` counts the tries already made. */
+/** Returns the wait before the next try, or `null` when there is none. `tries` counts the tries already made. */
 export function retryDelayMs(
   error: unknown,
   request: Repeatability,
@@ -47,7 +47,7 @@ export function retryDelayMs(
 ): number | null {
   if (tries > maxRetries) return null;
   const unreached = error instanceof SandboxerConnectionError && error.failure === 'unreachable';
-  // Nobody was reached, so that nothing of the body was read.
+  // No server was reached, so that nothing of the body was read.
   if (unreached) return backoffMs(tries - 1, random);
   if (!request.replayable) return null;
   if (error instanceof SandboxerApiError) return answerDelayMs(error, request, tries - 1, random);

@@ -12,7 +12,7 @@ function drained(request: ClientRequest): Promise<void> {
   });
 }
 
-/** Rejects never: who is not reached is told by the request's own error. */
+/** Resolves when the request is connected or closed. Never rejects: the request's own error reports a failure. */
 function connected(request: ClientRequest): Promise<void> {
   return new Promise((resolve) => {
     request.once('close', resolve);
@@ -24,8 +24,8 @@ function connected(request: ClientRequest): Promise<void> {
 }
 
 /**
- * Sends a body as fast as it is taken. It is read once somebody is reached, so that the same body can be sent with the next
- * try. Ends early when the server has answered: it needs no more.
+ * Sends a body as fast as the server takes it. Reading begins once the server is reached, so that the same body can be sent with
+ * the next try. Ends early when the server has answered: it needs no more.
  */
 export async function sendBody(request: ClientRequest, body: AsyncIterable<Uint8Array>): Promise<void> {
   await connected(request);

@@ -2,17 +2,17 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 export interface ServerAddress {
-  /** As a person writes it. */
+  /** Address as a person writes it. */
   readonly text: string;
   readonly secure: boolean;
   readonly socketPath: string | null;
   readonly hostname: string;
   readonly port: number | null;
-  /** In front of `/v1`, without a slash at the end. */
+  /** Path in front of `/v1`, without a slash at the end. */
   readonly prefix: string;
 }
 
-/** Where the embedded default keeps its state. */
+/** Directory of the embedded default's state. */
 export function defaultStateDir(env: NodeJS.ProcessEnv): string {
   if (env.SANDBOXER_STATE_DIR) return env.SANDBOXER_STATE_DIR;
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'sandboxer');
@@ -22,7 +22,7 @@ export function defaultSocketPath(env: NodeJS.ProcessEnv): string {
   return env.SANDBOXER_SOCKET || join(defaultStateDir(env), 'sandboxer.sock');
 }
 
-/** `http://…`, `https://…` or `unix:/path/of.sock`. */
+/** Parses `http://…`, `https://…` or `unix:/path/of.sock`. */
 export function parseServerAddress(text: string): ServerAddress {
   if (text.startsWith('unix:')) {
     const socketPath = text.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');

@@ -9,7 +9,7 @@ import type { ServerAddress } from './server-address.ts';
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Until the answer starts; for answers that are not streams, until it is complete. */
+  /** Time until the answer starts; for answers that are not streams, until it is complete. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -17,7 +17,7 @@ export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
 
 export interface RequestSpec extends CallOptions {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the server's address, with its query. */
+  /** Path below the server's address, with its query. */
   readonly path: string;
   readonly accept?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -33,9 +33,9 @@ export interface TransportOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs: number;
   readonly maxRetries: number;
-  /** Asks once or twice and is done: a connection for each answer costs less than what keeps connections. */
+  /** For one or two requests: a connection for each answer costs less than keeping connections alive. */
   readonly brief: boolean;
-  /** Called once per request when nobody was reached; resolves when another try makes sense. */
+  /** Called once per request when no server was reached; resolves when another try makes sense. */
   readonly onUnreachable?: ((error: SandboxerConnectionError) => Promise<void>) | undefined;
 }
 
@@ -45,7 +45,7 @@ export function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('The request was aborted.', { cause: reason });
 }
 
-/** One server over kept-alive connections: sends, retries what may be retried, turns problems into errors. */
+/** Client of one server over kept-alive connections: sends, retries retryable requests, turns problems into errors. */
 export class Transport {
   readonly address: ServerAddress;
   readonly #options: TransportOptions;
@@ -57,18 +57,18 @@ export class Transport {
     this.#options = options;
   }
 
-  /** The parsed body of the answer; `undefined` when there is none. */
+  /** Returns the parsed body of the answer; `undefined` when it is empty. */
   async json<T>(spec: RequestSpec): Promise<T> {
     const { body } = await this.#retrying(spec, () => this.#exchange(spec));
     return (body.length === 0 ? undefined : JSON.parse(body.toString('utf8'))) as T;
   }
 
-  /** An answer to be read as it comes. */
+  /** Returns an answer that is read as it comes. */
   open(spec: RequestSpec): Promise<IncomingMessage> {
     return this.#retrying(spec, () => this.#open(spec));
   }
 
-  /** A request that asks for another protocol; retried only while nobody was reached. */
+  /** Opens a request for another protocol; retried only while no server was reached. */
   upgradeRequest(path: string, headers: Readonly<Record<string, string>>): ClientRequest {
     const { address } = this;
     const { request, target } = this.#openHttp();
@@ -81,7 +81,7 @@ export class Transport {
     });
   }
 
-  /** The signal of one call together with the client's own. */
+  /** Returns the signal of one call together with the client's own. */
   signalOf(options: CallOptions): AbortSignal | undefined {
     const own = this.#options.signal;
     if (own === undefined || options.signal === undefined) return options.signal ?? own;
@@ -136,7 +136,7 @@ export class Transport {
       this.#agent = new http.Agent({ keepAlive: true });
       const target = {
         agent: this.#agent,
-        // Without TLS nobody needs it, and finding it out compiles the regular expression of IPv6 addresses.
+        // A server name is not needed without TLS, and finding it compiles the regular expression of IPv6 addresses.
         ...(address.secure ? {} : { servername: '' }),
         ...(address.socketPath === null
           ? { hostname: address.hostname, ...(address.port === null ? {} : { port: address.port }) }
@@ -167,7 +167,7 @@ export class Transport {
     return started;
   }
 
-  /** Runs one request until `begin` has what it wants of the answer. */
+  /** Runs one request until `begin` has taken the answer. */
   #attempt<T>(
     spec: RequestSpec,
     begin: (done: (value: T) => void, fail: (error: Error) => void) => Started,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeClose, encodeWebSocketFrame, OPCODE, WebSocketDecoder } from './web-socket-codec.ts';
 
-/** As a server sends it: no mask. */
+/** Encodes a frame as a server sends it: no mask. */
 function serverFrame(opcode: number, payload: Uint8Array, final = true): Buffer {
   const length = payload.length;
   const head =
@@ -18,7 +18,7 @@ function serverFrame(opcode: number, payload: Uint8Array, final = true): Buffer 
   return Buffer.concat([head, payload]);
 }
 
-/** As a server reads it: with the mask taken off. */
+/** Decodes a frame as a server reads it: with the mask removed. */
 function unmasked(frame: Buffer): { opcode: number; payload: Buffer } {
   const short = (frame[1] as number) & 0x7f;
   const at = 2 + (short < 126 ? 0 : short === 126 ? 2 : 8);

@@ -1,4 +1,4 @@
-/** RFC 6455 as a client needs it: masked frames out, unmasked and possibly fragmented frames in. */
+/** RFC 6455 for a client: masked frames out, unmasked and possibly fragmented frames in. */
 import { randomFillSync } from 'node:crypto';
 import { SandboxerConnectionError } from './connection-error.ts';
 
@@ -28,7 +28,7 @@ function nextMask(): number {
   return mask;
 }
 
-/** Four bytes at a time where the machine allows it; the rest one by one. */
+/** Masks four bytes at a time where the machine allows it; the rest one by one. */
 function maskInto(target: Buffer, at: number, payload: Uint8Array, mask: number): void {
   target.set(payload, at);
   const end = at + payload.length;
@@ -77,7 +77,7 @@ function damaged(what: string): SandboxerConnectionError {
   return new SandboxerConnectionError('protocol', `The WebSocket is damaged: ${what}.`, true);
 }
 
-/** Takes bytes as they arrive; gives whole messages and control frames. */
+/** Takes bytes as they arrive; returns whole messages and control frames. */
 export class WebSocketDecoder {
   #pending: Buffer[] = [];
   #pendingBytes = 0;
@@ -96,7 +96,7 @@ export class WebSocketDecoder {
     }
   }
 
-  /** `undefined`: more bytes are needed; `null`: a part of a message that goes on. */
+  /** Returns the next message. `undefined`: more bytes are needed; `null`: a part of a message that goes on. */
   #next(): WebSocketMessage | null | undefined {
     const header = this.#peek(2);
     if (header === null) return undefined;
@@ -149,7 +149,7 @@ export class WebSocketDecoder {
     return Buffer.concat(parts).subarray(0, count);
   }
 
-  /** Without a copy when the bytes lie in one piece. */
+  /** Takes bytes, without a copy when they lie in one piece. */
   #take(count: number): Buffer {
     this.#pendingBytes -= count;
     const first = this.#pending[0];

@@ -13,7 +13,7 @@ const NORMAL_CLOSE = 1000;
 const PROTOCOL_ERROR = 1002;
 const CLOSE_WITHIN_MS = 2_000;
 
-/** The global WebSocket knows neither unix sockets nor request headers; this one does, and has back-pressure. */
+/** WebSocket with unix sockets, request headers and back-pressure, which the global WebSocket lacks. */
 export class WebSocketConnection implements AsyncIterable<WebSocketMessage> {
   readonly #socket: Duplex;
   readonly #decoder = new WebSocketDecoder();
@@ -29,7 +29,7 @@ export class WebSocketConnection implements AsyncIterable<WebSocketMessage> {
     socket.on('error', () => {});
   }
 
-  /** Text and binary messages, until the other side closes. A slow reader slows the server down. */
+  /** Yields text and binary messages, until the other side closes. A slow reader slows the server down. */
   async *[Symbol.asyncIterator](): AsyncGenerator<WebSocketMessage> {
     try {
       if (this.#head.length > 0) yield* this.#messages(this.#head);
@@ -57,7 +57,7 @@ export class WebSocketConnection implements AsyncIterable<WebSocketMessage> {
     if (!this.#socket.write(encodeWebSocketFrame(opcode, payload))) await this.#drained();
   }
 
-  /** Says good-bye and leaves the rest to the other side, for a while. */
+  /** Sends a close frame and gives the other side a limited time to close the connection. */
   close(code = NORMAL_CLOSE): void {
     if (this.#closing) return;
     this.#closing = true;

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { SandboxerConnectionError } from './connection-error.ts';
 
 /**
- * The bytes of an answer that is worth something only as a whole. One that ends too soon is an error that says what it was
- * and how far it came.
+ * Reads the bytes of an answer that is useful only as a whole. An answer that ends too soon is an error that
+ * names the answer and its received part.
  */
 export async function* wholeAnswer(
   answer: IncomingMessage,
