@@ -1,4 +1,4 @@
-/** The server that the command line starts by itself: on the unix socket, with a record of who runs. */
+/** Server that the command line starts by itself: on the unix socket, with a record of its process. */
 import { closeSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxerError } from '../contract/errors/errors.ts';
@@ -18,7 +18,7 @@ function processStart(): string | null {
   }
 }
 
-/** One line to whoever started us, and to the log. */
+/** Writes one line to the starting process, and to the log. */
 function announce(env: NodeJS.ProcessEnv, message: Readonly<Record<string, unknown>>): void {
   const line = `${JSON.stringify(message)}\n`;
   process.stdout.write(line);
@@ -28,7 +28,7 @@ function announce(env: NodeJS.ProcessEnv, message: Readonly<Record<string, unkno
     writeSync(fd, line);
     closeSync(fd);
   } catch {
-    // They do not wait any more.
+    // The starting process does not wait any more.
   }
 }
 
@@ -44,7 +44,7 @@ function idle(server: RunningServer, stopAfterMs: number | null): Promise<void> 
   return whenIdle(server.callers, server.control.store, stopAfterMs);
 }
 
-/** Serves until it is told to stop, or nobody needs it. A reason not to start that we know is told, with its remedy, instead of thrown. */
+/** Serves until a signal or an idle time ends the daemon. An error with a known remedy is announced, too. */
 export async function runDaemon(env: NodeJS.ProcessEnv): Promise<void> {
   const stopped = stopSignal();
   try {
@@ -62,7 +62,7 @@ export async function runDaemon(env: NodeJS.ProcessEnv): Promise<void> {
     announce(env, { ready: true, ...record });
     await Promise.race([stopped, idle(server, config.daemon.stop_after)]);
     await server.stop();
-    // The last thing: until then, whoever wants another one waits for this one.
+    // Last step: until then, another start of the daemon waits for this one.
     rmSync(recordFile, { force: true });
   } catch (error) {
     if (error instanceof SandboxerError) {

@@ -24,7 +24,7 @@ async function previewKey(store: Store): Promise<Buffer> {
   });
 }
 
-/** Previews on a server of their own. It starts listening when the first one is asked for, unless an address is configured. */
+/** Server of previews. It starts listening at the first request for a preview, unless an address is configured. */
 export class Previews implements PreviewOrigin {
   readonly access: PreviewAccess;
   readonly #server: PreviewServer;
@@ -45,7 +45,7 @@ export class Previews implements PreviewOrigin {
       secure: config.url?.startsWith('https://') ?? false,
       now: () => control.clock.now(),
       keyEnds: this.#keyEnds,
-      // The signature is what admits a visitor; the sandbox is then reached in our own name.
+      // The signature admits a visitor; the sandbox is then reached in our own name.
       dial: async (uid, port, signal) =>
         portDuplex(await dialPort(control, caller, { id: uid, port, signal })),
     });
@@ -90,7 +90,7 @@ export class Previews implements PreviewOrigin {
       server.once('error', reject);
       server.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''), () => {
         server.off('error', reject);
-        // A connection that could not be taken is not the end of the server.
+        // A failed connection does not end the server.
         server.on('error', (error) => this.#log.warn({ err: error }, 'a preview could not be connected to'));
         resolve((server.address() as AddressInfo).port);
       });

@@ -33,9 +33,9 @@ export interface ServeOptions {
 export interface RunningServer {
   readonly control: ControlPlane;
   readonly socketPath: string;
-  /** `null` when it listens on the unix socket alone. */
+  /** Address; `null` when the server listens on the unix socket alone. */
   readonly tcpAddress: string | null;
-  /** Where the first administrator's key was written, if this start made one. */
+  /** File of the first administrator's key, if this start made one. */
   readonly adminKeyFile: string | null;
   readonly callers: Callers;
   stop(): Promise<void>;
@@ -61,10 +61,10 @@ function rateLimits({ per_second, burst }: NonNullable<ResolvedConfig['rate_limi
   return new RateLimits({ perSecond: per_second, burst }, systemClock);
 }
 
-/** Callers that may connect at the same moment. The system lowers it to its own limit. */
+/** Number of callers that may connect at the same moment. The system lowers it to its own limit. */
 const BACKLOG = 4_096;
 
-/** The whole server: control plane, unix socket for this machine, and TCP for callers with keys when configured. */
+/** Starts the whole server: control plane, unix socket for this machine, and TCP for callers with keys when configured. */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { config } = options;
   tierUpEarly();
@@ -98,7 +98,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     if (config.listen.tcp !== null) {
       const remote = await createHttpServer(shared);
       servers.push(remote);
-      // Whoever can connect, or is told that the server is ready, finds the key.
+      // The key is in place before a caller can connect, and before the server is announced as ready.
       adminKeyFile = await firstAdminKey(control, config.stateDir);
       tcpAddress = await remote.listen({ ...hostAndPort(config.listen.tcp), backlog: BACKLOG });
     }

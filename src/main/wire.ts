@@ -49,7 +49,7 @@ import { DEFAULT_WORKSPACE, prepareInstallation } from './process/installation.t
 import { shippedProfiles } from './process/shipped-files.ts';
 
 export interface ControlPlane extends Control {
-  /** Leaves everything where the next start takes it up. */
+  /** Stops, and leaves everything for the next start to continue. */
   stop(): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export interface WireOptions {
   readonly log: Log;
   readonly env: NodeJS.ProcessEnv;
   readonly sinks?: readonly EventSink[];
-  /** Beside the built-in ones: third-party backends, and those of tests. */
+  /** Extensions beside the built-in ones: third-party backends, and those of tests. */
   readonly extensions?: readonly Extension[];
   readonly store?: Store;
 }
@@ -95,7 +95,7 @@ function settingsFrom(config: ResolvedConfig): ControlSettings {
   };
 }
 
-/** Each workspace has its own secrets; the default one's are those without a workspace's name. */
+/** Returns the secrets of a workspace; those of the default workspace carry no workspace name. */
 function secretProviders(config: ResolvedConfig, env: NodeJS.ProcessEnv, workspaceId: string) {
   const { directory } = config.secrets;
   const isDefault = workspaceId === DEFAULT_WORKSPACE;
@@ -106,7 +106,7 @@ function secretProviders(config: ResolvedConfig, env: NodeJS.ProcessEnv, workspa
   };
 }
 
-/** Secrets that the server itself needs are those of the default workspace. */
+/** Returns the secrets that the server itself needs: those of the default workspace. */
 function serverSecrets(config: ResolvedConfig, env: NodeJS.ProcessEnv) {
   const providers: SecretProviders = secretProviders(config, env, DEFAULT_WORKSPACE);
   return async ({ provider, key }: { provider: string; key: string }, signal: AbortSignal) => {
@@ -140,7 +140,7 @@ function accessSources(config: ResolvedConfig): AccessSources {
   };
 }
 
-/** A package that is refused is found before any extension is made. */
+/** A refused package is found before any extension is made. */
 async function extensionsFor(
   { config, extensions = [] }: WireOptions,
   services: ExtensionServices,
@@ -150,7 +150,7 @@ async function extensionsFor(
   return [...(await builtinExtensions(config.extensions, services)), ...packaged, ...extensions];
 }
 
-/** The only place that knows every part. */
+/** Connects all parts; the only place that knows every one. */
 export async function wire(options: WireOptions): Promise<ControlPlane> {
   const { config, log, env } = options;
   const ids = randomIdentifiers(() => systemClock.now());
@@ -208,7 +208,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   const activity = new Activity(ports);
   const sessions = new Sessions(ports);
   const driver = new Driver(ports, {
-    // What had nothing to do has read no documents.
+    // A sandbox without work has no documents read.
     usable: ({ sandbox: { uid }, documents }) =>
       documents && sessions.learn(uid, documents.generation, documents.recipe.variables),
     over: (uid) => {

@@ -10,7 +10,7 @@ interface Described {
   readonly anyOf?: readonly Described[];
 }
 
-/** The names that a schema knows below a path. */
+/** Returns the names that a schema knows below a path. */
 function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   let at: Described | undefined = z.toJSONSchema(schema, {
     io: 'input',
@@ -32,7 +32,7 @@ function unknownName(schema: z.ZodType, issue: Issue & { readonly keys: readonly
   return { path: [...issue.path, key], problem: 'there is no such setting', remedy };
 }
 
-/** The first thing that is wrong with a configuration, by the name of its field. */
+/** Returns the first fault of a configuration, by the name of its field. */
 export function configProblem(
   schema: z.ZodType,
   issues: readonly Issue[],

@@ -99,7 +99,7 @@ const HostsConfig = z.strictObject({
     .default(null),
 });
 
-/** A receiver of events that the operator names. */
+/** Receiver of events that the operator names. */
 const HubConfig = z
   .strictObject({
     url: z
@@ -117,7 +117,7 @@ const HubUrl = z
   .max(2048)
   .optional();
 
-/** A federation of capability registries: its hub, or a directory that it reads. */
+/** Federation of capability registries: its hub, or a directory that it reads. */
 const ReuseSurfaceConfig = z
   .strictObject({
     url: HubUrl.describe('The hub, without "/v1".'),
@@ -142,10 +142,10 @@ const ReuseSurfaceConfig = z
   .nullable()
   .default(null);
 
-/** What the definitions of the built-in extensions allow, and packages of others. */
+/** Settings of the built-in extensions, and packages of others. */
 const ExtensionsConfig = z.strictObject({ ...builtinConfig(), packages: PackagesConfig });
 
-/** The configuration file. Everything has a default: an empty file, or none, is a working server. */
+/** Schema of the configuration file. Every field has a default: an empty file, or none, is a working server. */
 export const Config = z.strictObject({
   state_dir: z
     .string()
@@ -326,7 +326,7 @@ export type Config = z.infer<typeof Config>;
 export interface ResolvedConfig extends Config {
   readonly stateDir: string;
   readonly socketPath: string;
-  /** Where packages of `extensions.packages` are looked for first. */
+  /** Directory where packages of `extensions.packages` are looked for first. */
   readonly configDir: string;
 }
 
@@ -362,7 +362,7 @@ function logLevelIn({ SANDBOXER_LOG_LEVEL: text }: NodeJS.ProcessEnv): z.infer<t
   });
 }
 
-/** File first, then the environment on top of it. */
+/** Loads the file first, then the environment on top of it. */
 export function loadConfig(
   env: NodeJS.ProcessEnv,
   overrides: Partial<z.input<typeof Config>> = {},

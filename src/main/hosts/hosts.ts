@@ -6,7 +6,7 @@ import type { SshAccess } from '../../core/ports/host-access.ts';
 import { hostFactsScript, hostFiguresScript } from '../../extensions/shared/ssh/host-facts-script.ts';
 import { SshHosts } from '../../extensions/shared/ssh/ssh-hosts.ts';
 
-/** Fills in what the registration leaves to others: a tunnel's configuration, a certificate. */
+/** Sources of values that a registration only names: a tunnel's configuration, a certificate. */
 export interface AccessSources {
   tunnelConfig(name: string): Promise<string>;
   certificate(hostId: string): Promise<{ identityFile: string; certificateFile: string }>;
@@ -29,13 +29,13 @@ function hopOf(hop: Hop): Omit<SshAccess, 'jumps'> {
   };
 }
 
-/** The registered hosts, as the world has them. */
+/** Reaches the registered hosts over ssh. */
 export class ReachedHosts implements HostPort {
   readonly #sources: AccessSources;
   readonly #directory: string;
   readonly #ssh: SshHosts;
 
-  /** `directory`: where this machine keeps what we make on it; its disk is the one that counts. */
+  /** `directory`: place of our files on this machine; the disk it lies on is the one that counts. */
   constructor(sources: AccessSources, directory: string, ssh = new SshHosts()) {
     this.#sources = sources;
     this.#directory = directory;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 
 /**
- * ops-bridge keeps one OpenSSH configuration per tunnel, `<directory>/<name>.conf`: HostName, Port, ProxyJump. Answers
- * the file of a tunnel. We read it through ssh and never write it.
+ * Reads the files of ops-bridge, which keeps one OpenSSH configuration per tunnel, `<directory>/<name>.conf`: HostName, Port,
+ * ProxyJump. Returns the file of a tunnel. It is read through ssh and never written.
  */
 export async function tunnelConfig(directory: string | null, name: string): Promise<string> {
   if (directory === null)

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 
 export interface WardenOptions {
-  /** Reads our public key on its standard input, gets the name of the host as last argument, prints a certificate. */
+  /**
+   * Command that reads our public key on its standard input, gets the name of the host as last argument, prints a certificate.
+   */
   readonly command: readonly string[];
   readonly renewBeforeMs: number;
-  /** Where our key and the certificates are kept. */
+  /** Directory of our key and the certificates. */
   readonly directory: string;
   readonly now: () => number;
 }
@@ -25,7 +27,7 @@ function run(argv: readonly string[], input: string): Promise<string> {
   });
 }
 
-/** `Valid: from 2026-11-16T01:00:00 to 2026-11-16T01:10:00`, in local time; `forever` has no end. */
+/** Parses `Valid: from 2026-11-16T01:00:00 to 2026-11-16T01:10:00`, in local time; `forever` has no end. */
 function endOf(listing: string): number | null {
   const to = /^\s*Valid: (?:from \S+ to (\S+)|forever)/m.exec(listing);
   if (!to) return null;
@@ -74,7 +76,7 @@ export class Warden {
       await rename(`${certificateFile}.new`, certificateFile);
       this.#ends.set(hostId, end);
     } catch (error) {
-      // The old one may still be good: whether it is, the host decides.
+      // The old certificate may still be valid: the host decides.
       if ((this.#ends.get(hostId) ?? 0) > now()) return;
       const why = error instanceof Error ? error.message.split('\n')[0] : 'it failed';
       throw new SandboxerError('SBX_BACKEND_AUTH', `ops-warden gave no certificate for ${hostId}: ${why}`, {

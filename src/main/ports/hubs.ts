@@ -31,7 +31,7 @@ function hub(
   return { sink, description: { ...description, endpoint: new URL(config.url).origin, configured: true } };
 }
 
-/** The hubs as receivers of events, where they are configured, and as `GET /v1/sinks` shows them, in any case. */
+/** Returns the hubs as receivers of events, where they are configured, and as `GET /v1/sinks` shows them, in any case. */
 export function hubs(config: Pick<Config, 'state_hub' | 'fin_hub'>, owner: string): readonly Hub[] {
   return [
     hub(STATE_HUB_SINK, config.state_hub, owner, stateHubSink),
@@ -39,7 +39,7 @@ export function hubs(config: Pick<Config, 'state_hub' | 'fin_hub'>, owner: strin
   ];
 }
 
-/** A receiver that whoever starts the server brings along. */
+/** Describes a receiver that the caller of the server's start provides. */
 export function describeSink({ id }: EventSink): ConfiguredSink {
   return { id, kind: 'other', endpoint: null, configured: true };
 }

@@ -3,7 +3,7 @@ import type { HealthBook } from '../../core/health/health-book.ts';
 import type { Extension } from '../../core/ports/extension.ts';
 import { shippedPrices } from '../process/shipped-files.ts';
 
-/** What others measured of a vendor is believed until we have measured it. Nothing is read where there is no vendor. */
+/** Sets latencies that others measured of a vendor, until our own exist. Nothing is read without a vendor. */
 export async function learnPriors(health: HealthBook, extensions: readonly Extension[]): Promise<void> {
   const vendors = extensions.filter(({ header }) => header.capabilities.hosting === 'saas');
   if (vendors.every(({ header }) => header.capabilities.demo)) return;

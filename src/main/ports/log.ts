@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { Log } from '../../core/ports/log.ts';
 
-/** Structured, on stderr. Paths that could hold a secret are redacted even if somebody logs them by mistake. */
+/** Structured log, on stderr. Paths that could hold a secret are redacted even if they are logged by mistake. */
 export function createLog(level: string): Log {
   return pino(
     {

@@ -11,7 +11,7 @@ import type { Config } from '../config/config.ts';
 import { shippedRegistry } from '../process/shipped-files.ts';
 import { userAgent } from './webhooks.ts';
 
-/** Every file of a registry folder, in the order of their names. */
+/** Returns every file of a registry folder, in the order of their names. */
 export async function registryFiles(folder: string): Promise<RegistryFile[]> {
   const names = await readdir(folder, { recursive: true });
   const files = names.filter((name) => /\.(?:md|yaml)$/.test(name) && path.basename(name) !== 'README.md');
@@ -34,7 +34,7 @@ function publisherOf(config: Config['reuse_surface']): RegistryPublisher | null 
   });
 }
 
-/** The registry that comes with this installation, as the configuration has it published. */
+/** Returns the registry that comes with this installation, as the configuration has it published. */
 export function publishedRegistry(config: Config['reuse_surface']): PublishedRegistry {
   return {
     files: () => registryFiles(shippedRegistry()),

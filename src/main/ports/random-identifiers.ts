@@ -5,12 +5,12 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_CHARACTERS = 8;
 const RANDOM_CHARACTERS = 12;
 const POOL = RANDOM_CHARACTERS * 256;
-/** 2025. Forty bits of milliseconds last for 34 years; afterwards the order begins anew, and nothing rests on it. */
+/** Year 2025. Forty bits of milliseconds last for 34 years; afterwards the order begins anew, and nothing depends on it. */
 const EPOCH_MS = 1_735_689_600_000;
 
 /**
- * The time, then 60 random bits. What is made at about the same time lies side by side in every index: a commit then
- * changes few pages, however much there is. Random bytes are fetched in bulk: one system call serves hundreds of ids.
+ * Makes ids of the time, then 60 random bits. Objects made at about the same time lie side by side in every index: a commit then
+ * changes few pages, whatever the size. Random bytes are fetched in bulk: one system call serves hundreds of ids.
  */
 export function randomIdentifiers(now: () => number): Identifiers {
   let pool = randomBytes(POOL);

@@ -16,8 +16,8 @@ function wrongKey(strange: number, all: number): SandboxerError {
 }
 
 /**
- * What stored secrets are sealed in. A master key that is missing is made only while nothing is sealed, and a wrong one is
- * refused at the start: later, each use of a secret would fail by itself.
+ * Opens the box that seals stored secrets. A missing master key is made only while nothing is sealed, and a wrong one is refused
+ * at the start: later, each use of a secret would fail by itself.
  */
 export async function openSecretBox(
   { stateDir, master_key }: ResolvedConfig,

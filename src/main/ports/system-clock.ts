@@ -7,7 +7,7 @@ function timer(ms: number, action: () => void): NodeJS.Timeout {
   return setTimeout(action, Math.min(Math.max(0, ms), LONGEST_TIMER_MS)).unref();
 }
 
-/** The machine's own time. A sleeping worker does not keep the process alive. */
+/** Clock of the machine. A sleeping worker does not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   billable: billableTime(

@@ -20,7 +20,7 @@ export function userAgent(): string {
   return `sand-boxer/${packageVersion()}`;
 }
 
-/** Webhooks as the control plane sees them, and the deliveries behind them once these are attached. */
+/** Webhooks for the control plane, and their deliveries once these are attached. */
 export class Webhooks implements WebhookPort {
   readonly disableAfter: number;
   readonly mostPerWorkspace: number;

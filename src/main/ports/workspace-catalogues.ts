@@ -4,7 +4,7 @@ import type { ProfileCatalogue } from '../../core/ports/catalogue.ts';
 import type { PushedProfile } from '../../core/ports/store/profile-store.ts';
 import type { Store } from '../../core/ports/store/store.ts';
 
-/** The catalogue of each workspace: the folders everybody sees, and what the workspace itself pushed. */
+/** Catalogue of each workspace: the folders common to all, and the profiles that the workspace itself pushed. */
 export class WorkspaceCatalogues {
   readonly #store: Store;
   readonly #files: ProfileFiles;

@@ -6,7 +6,7 @@ import { createKey } from '../../control/tenancy/manage-keys.ts';
 import { localCaller } from '../../http/keys/caller-for.ts';
 import { DEFAULT_ORG, DEFAULT_WORKSPACE } from './installation.ts';
 
-/** A server on TCP that has no key yet gets one, in a file that only its owner can read. */
+/** Makes the first key of a server on TCP, in a file that only its owner can read. */
 export async function firstAdminKey(control: Control, stateDir: string): Promise<string | null> {
   const keys = await control.store.read('keys', (tx) => tx.tenancy.keys(null));
   if (keys.length > 0) return null;

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store, Tx } from '../../core/ports/store/store.ts';
 
-/** Whether somebody speaks to the server, or did lately. */
+/** Tracks connections and requests of the server, present and past. */
 export class Callers {
   readonly #servers: readonly Server[];
   lastSeenAt = Date.now();
@@ -16,7 +16,7 @@ export class Callers {
     this.lastSeenAt = Date.now();
   }
 
-  /** A stream of events is one request: who holds a connection is there. */
+  /** Returns whether a connection is open: a stream of events is only one request. */
   async present(): Promise<boolean> {
     const counts = await Promise.all(
       this.#servers.map(
@@ -38,12 +38,12 @@ async function sinksAreWaited(tx: Tx): Promise<boolean> {
   return false;
 }
 
-/** A sandbox that is not destroyed, or an event that somebody was promised. */
+/** Returns whether a sandbox is not destroyed, or an event is not delivered to its sink. */
 async function hasWork(store: Store): Promise<boolean> {
   return store.read('idle', async (tx) => (await tx.sandboxes.countByState()).size > 0 || sinksAreWaited(tx));
 }
 
-/** Resolves when nobody called, nothing lived and nothing was to be told for `afterMs`. */
+/** Resolves after `afterMs` without a caller, a sandbox or an undelivered event. */
 export async function whenIdle(callers: Callers, store: Store, afterMs: number): Promise<void> {
   let idleSince = Date.now();
   for (;;) {

@@ -5,7 +5,7 @@ import type { Store } from '../../core/ports/store/store.ts';
 export const DEFAULT_ORG = 'default';
 export const DEFAULT_WORKSPACE = 'default';
 
-/** What every database has: its own name, which is stamped on backend objects, and a workspace to start with. */
+/** Returns the installation of the database: its own name, which is stamped on backend objects, and a first workspace. */
 export async function prepareInstallation(
   store: Store,
   ids: Identifiers,

@@ -17,7 +17,7 @@ export function shippedPrices(): string {
 
 let page: string | undefined;
 
-/** The generated reference of the API. */
+/** Path of the generated reference of the API. */
 export function apiPage(): string {
   page ??= readFileSync(join(PACKAGE_DIR, 'docs', 'reference', 'api.html'), 'utf8');
   return page;
