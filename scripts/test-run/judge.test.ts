@@ -13,7 +13,7 @@ const filesOf = (journal: JournalEntry[], ended = badly) =>
   troublesOf(journal, ended).map(({ file }) => file);
 
 describe('the troubles of a run', () => {
-  test('there is none when every file passed', () => {
+  test('a run without a failed file has no troubles', () => {
     expect(troublesOf([meant, passed('a.test.ts'), passed('b.test.ts')], well)).toEqual([]);
   });
 
@@ -37,12 +37,12 @@ describe('the troubles of a run', () => {
     expect(filesOf([meant, passed('a.test.ts')], well)).toEqual(['b.test.ts']);
   });
 
-  test('an error outside of any test is its file’s, whose tests passed', () => {
+  test('an error outside of any test belongs to its file, whose tests passed', () => {
     const stray: JournalEntry = { kind: 'stray', file: 'a.test.ts', message: 'late' };
     expect(filesOf([meant, passed('a.test.ts'), passed('b.test.ts'), stray])).toEqual(['a.test.ts']);
   });
 
-  test('an error of nobody is that of the file whose worker died', () => {
+  test('an error without a file belongs to the file whose worker died', () => {
     const stray: JournalEntry = { kind: 'stray', file: null, message: 'worker exited' };
     expect(troublesOf([meant, passed('a.test.ts'), stray], badly)).toEqual([
       { file: 'b.test.ts', failures: [{ test: null, message: 'no result: exit 1: worker exited' }] },
@@ -87,21 +87,21 @@ describe('the second look', () => {
     expect(verdictOf(all)).toBe('failed');
   });
 
-  test('one that did not take place leaves it failed', () => {
+  test('a second run that did not take place leaves the file failed', () => {
     expect(verdictOf(judged(first, new Map()))).toBe('failed');
     const two = [...first, { file: 'c.test.ts', failures: [broken] }];
     expect(verdictOf(judged(two, new Map([['b.test.ts', []]])))).toBe('failed');
   });
 });
 
-test('how a command ended', () => {
+test('the end of a command is described in words', () => {
   expect(endedBadly(well)).toBeUndefined();
   expect(endedBadly(badly)).toBe('exit 1');
   expect(endedBadly({ ...well, code: null, signal: 'SIGKILL' })).toBe('killed by SIGKILL');
   expect(endedBadly({ ...well, code: null, problem: 'spawn tsc ENOENT' })).toBe('spawn tsc ENOENT');
 });
 
-test('a journal that was cut off tells what came before', () => {
+test('a journal that was cut off holds the lines before', () => {
   expect(parseJournal(`${JSON.stringify(meant)}\n{"kind":"end`)).toEqual([meant]);
   expect(parseJournal('')).toEqual([]);
 });

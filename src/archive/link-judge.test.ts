@@ -26,7 +26,7 @@ const TREE = new Map<string, 'directory' | 'file' | { linkTo: string }>([
 ]);
 const look: Look = (path) => TREE.get(path) ?? null;
 
-describe('judgeLink: where one link leads', () => {
+describe('judgeLink: the destination of one link', () => {
   it.each([
     ['z', 'a/b', 'a/b'],
     ['z', 'a/../f', 'f'],

@@ -78,7 +78,7 @@ describe('registry validate', () => {
     for (const pattern of expected) expect(problems.join('\n')).toMatch(pattern);
   });
 
-  it('single files: one is checked by itself, without the others', async () => {
+  it('single files: each is checked by itself, without the others', async () => {
     for (const file of shipped) expect(await problemsOf([file])).toEqual([]);
   });
 

@@ -108,14 +108,14 @@ describe('look-ups', () => {
     expect(asked).toBe(1);
   });
 
-  it('refuse a name with any private address, and do not say which', async () => {
+  it('guarded look-ups refuse a name with any private address, and do not say which', async () => {
     const { error } = await lookUp(['8.8.8.8', '10.0.0.7']);
     expect(error?.message).toBe('The host does not resolve to a public address.');
     expect((await lookUp([])).error).not.toBeNull();
     expect((await lookUp(['10.0.0.7'], true)).error).toBeNull();
   });
 
-  it('guardedLookup: a name that does not exist and one that is private are refused in the same words', async () => {
+  it('guardedLookup: an unknown name and a private one are refused in the same words', async () => {
     const missing = ((_name: string, _options: object, done: (error: Error) => void) =>
       done(Object.assign(new Error('getaddrinfo ENOTFOUND db.internal'), { code: 'ENOTFOUND' }))) as never;
     const refusal = (policy: { allowPrivate: boolean; allowHttp: boolean }) =>

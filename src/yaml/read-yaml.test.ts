@@ -146,7 +146,7 @@ describe('YAML that is accepted', () => {
   });
 });
 
-describe('every door of YAML from outside', () => {
+describe('every entrance of YAML from outside', () => {
   it.each([
     ['a profile', (text: string) => parseProfileText(text)],
     ['a compose file', (text: string) => parseComposeYaml(text, 'compose.yml')],

@@ -45,7 +45,7 @@ describe('frames that go out', () => {
     }
   });
 
-  it('leave the caller’s bytes alone and use a fresh mask each time', () => {
+  it('outgoing frames leave the caller’s bytes unchanged and use a fresh mask each time', () => {
     const payload = Buffer.from('unchanged');
     const first = encodeWebSocketFrame(OPCODE.text, payload);
     const second = encodeWebSocketFrame(OPCODE.text, payload);
@@ -53,7 +53,7 @@ describe('frames that go out', () => {
     expect(first.equals(second)).toBe(false);
   });
 
-  it('close with a code and a reason that fits', () => {
+  it('outgoing frames close with a code and a reason that fits', () => {
     const { opcode, payload } = unmasked(encodeClose(1001, 'x'.repeat(500)));
     expect(opcode).toBe(OPCODE.close);
     expect(payload.readUInt16BE(0)).toBe(1001);

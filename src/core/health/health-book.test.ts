@@ -164,7 +164,7 @@ describe('the health book', () => {
     expect(story.standing(1_000_000).in_flight).toBe(0);
   });
 
-  it('the health book tells a host that keeps failing from the others', () => {
+  it('the health book keeps a failing host apart from the others', () => {
     const { book } = new Story();
     const on = (hostId: string, n: number) => ({
       attemptId: `${hostId}${n}`,

@@ -25,7 +25,7 @@ const shown = (standing: ReturnType<typeof judgeCanary>) =>
   });
 
 describe('canaries', () => {
-  it('canary: the notes of a sandbox that worked are told', () => {
+  it('canary: the notes of a sandbox that worked are reported', () => {
     const note = 'The stack runs on a rootless engine.';
     expect(shown(judgeCanary(undefined, { ...result, notes: [note] }))).toMatch(
       /^ready .* gone [^.]*\. The stack runs/,
@@ -33,7 +33,7 @@ describe('canaries', () => {
     expect(shown(judgeCanary(undefined, result))).not.toContain('It works');
   });
 
-  it('canary: a failure is told by its problem alone', () => {
+  it('canary: a failure is reported by its problem alone', () => {
     const failed = { ...result, ok: false, problem: 'It broke.', notes: ['A note.'] };
     expect(judgeCanary(undefined, failed).detail).toBe('It broke.');
   });

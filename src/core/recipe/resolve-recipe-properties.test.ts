@@ -201,7 +201,7 @@ describe('recipes of every profile and request', () => {
     });
   });
 
-  it('asking for what one already got changes nothing', () => {
+  it('a request for the granted values changes nothing', () => {
     forAccepted('any', (profile, request, recipe) => {
       const allowsNothing = allowedBy(profile.extension, profile.route).length === 0;
       if (allowsNothing) return;

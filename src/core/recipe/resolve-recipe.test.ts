@@ -87,7 +87,7 @@ describe('overrides', () => {
     });
   });
 
-  it('need no leave when they ask for the same or for less', () => {
+  it('overrides need no leave when they ask for the same or for less', () => {
     const profile: Parts = {
       image: 'debian',
       resources: { cpu: 4, memory_mb: 4096 },
@@ -105,11 +105,11 @@ describe('overrides', () => {
     expect(recipe.idleReapSeconds).toBe(10);
   });
 
-  it('leave a limit alone that the request does not mention', () => {
+  it('overrides leave a limit alone that the request does not mention', () => {
     expect(resolve({ resources: { cpu: 4, pids: 100 } }, { resources: { cpu: 2 } }).resources.pids).toBe(100);
   });
 
-  it('merge variables: profile, then setup_metadata, then env', () => {
+  it('overrides merge variables: profile, then setup_metadata, then env', () => {
     const profile: Parts = { setup: { variables: { A: 'p', B: 'p', C: 'p' } } };
     const request = { setup_metadata: { variables: { B: 's', C: 's' } }, env: { C: 'e' } };
     expect(resolve(profile, request).variables).toEqual({ A: 'p', B: 's', C: 'e' });
@@ -308,7 +308,7 @@ describe('secrets', () => {
     }
   });
 
-  it('come through the broker when the profile takes any, or an administrator asks', () => {
+  it('secrets come through the broker when the profile takes any, or an administrator asks', () => {
     const added = { name: 'kv_npm_token', provider: 'vault', key: 'kv/npm-token', delivery: 'broker' };
     const any: Parts = { setup: { request_secrets: 'any' } };
     const request: CreateSandboxInput = { setup_metadata: { secret_refs: ['vault:kv/npm-token'] } };
@@ -317,7 +317,7 @@ describe('secrets', () => {
     expect(refs(['7UP'], admin).at(-1)).toMatchObject({ name: '_7UP', provider: 'env', key: '7UP' });
   });
 
-  it('keep the delivery that the profile gives a name', () => {
+  it('secrets keep the delivery that the profile gives a name', () => {
     const other = refs([{ name: 'PGPASS', key: 'PGPASS_TEST' }], admin);
     expect(other[1]).toEqual({ name: 'PGPASS', provider: 'env', key: 'PGPASS_TEST', delivery: 'file' });
   });

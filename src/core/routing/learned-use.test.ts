@@ -14,7 +14,7 @@ function lived(lives: readonly number[], workspaceId = 'w'): UseBook {
   return book;
 }
 
-describe('how long sandboxes of a profile live', () => {
+describe('learned lifetime of a profile’s sandboxes', () => {
   it('the lifetime of a profile’s sandboxes is unknown for few samples, and is the mean of many', () => {
     expect(lived([60, 60, 60, 60, 60, 60, 60]).learned('w', 'profile.test')).toBeNull();
     const ten = lived([10, 10, 10, 10, 10, 10, 10, 10, 10, 910]);

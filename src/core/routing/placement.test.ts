@@ -243,7 +243,7 @@ describe('placement in every fleet', () => {
     );
   });
 
-  it('no fallback goes before a preferred one, and no other before a fallback', () => {
+  it('placement takes no fallback before a preferred host, and no other before a fallback', () => {
     const rank = { prefer: 0, fallback: 1, other: 2 };
     fc.assert(
       fc.property(many, fc.string(), (all, seed) => {

@@ -34,7 +34,7 @@ function planned(route: Route, extensions = BOTH, standing = STANDING, profile: 
 }
 const first = (...args: Parameters<typeof planned>) => rankedCandidates(planned(...args))[0]?.extension;
 
-describe('each knob of a route', () => {
+describe('knobs of a route', () => {
   it('sort ranks by price or by waiting alone, in place of the strategy', () => {
     expect(first({ sort: 'price', strategy: 'lowest-latency' })).toBe('ext.cheap');
     expect(first({ sort: 'latency', strategy: 'lowest-cost' })).toBe('ext.dear');
@@ -56,7 +56,7 @@ describe('each knob of a route', () => {
     expect(first({ strategy: 'lowest-cost', preferred_max_tti: 30 })).toBe('ext.cheap');
   });
 
-  it('affinity_key keeps to one of those that are about as good, spreads keys, and leaves what is much worse', () => {
+  it('affinity_key keeps to one candidate of similar rank, spreads keys, and leaves a much worse candidate', () => {
     const alike = ['a', 'b', 'c', 'd'].map((name) => backend(`ext.${name}`, 10));
     const standing = waits(Object.fromEntries(alike.map(({ id }) => [id, 500])));
     const of = (key: string, among = alike) =>
@@ -123,7 +123,7 @@ describe('each knob of a route', () => {
     expect(codes(paid - 0.0001)).toEqual(['max_price']);
   });
 
-  it('max_price excludes a GPU whose price is not told apart from that of its size, and says so', () => {
+  it('max_price excludes a GPU whose price is not separate from that of its size, with a reason', () => {
     const shapes = [{ name: 'gpu', vcpu: 8, memory_mb: 65_536, pico_usd_per_second: '500000000' }];
     const able = { ...backend('ext.x', 0, { shapes }), capabilities: { ...ABLE, gpu: ['h100'] } };
     const route = { constraints: { gpu: 'h100', max_price: { gpu_hour: 1_000 } } };

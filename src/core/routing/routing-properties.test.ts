@@ -254,7 +254,7 @@ describe('routing of every request, catalogue and state of health', () => {
     );
   });
 
-  it('one of our own comes before any other under prefer-self-hosted', () => {
+  it('a self-hosted backend comes before any other under prefer-self-hosted', () => {
     fc.assert(
       fc.property(worlds, (world) => {
         const hosting = rankedCandidates(decide(inputOf(world, { strategy: 'prefer-self-hosted' }))).map(

@@ -69,37 +69,37 @@ async function expectFailure(spec: ProvisionSpec, code: ErrorCode, creation: Cre
 }
 
 describe('a create that fails', () => {
-  it('before anything was made, without saying so', async () => {
+  it('a create fails before anything was made, without saying so', async () => {
     const spec = specWith({ op: 'create', kind: 'error_before' });
     await expectFailure(spec, 'SBX_EXTENSION_FAILED', 'maybe_created', false);
   });
 
-  it('before anything was made, and says so', async () => {
+  it('a create fails before anything was made, and says so', async () => {
     const spec = specWith({ op: 'create', kind: 'error_before', params: { says: true } });
     await expectFailure(spec, 'SBX_EXTENSION_FAILED', 'not_created', false);
   });
 
-  it('after it was made, without saying so', async () => {
+  it('a create fails after it was made, without saying so', async () => {
     const spec = specWith({ op: 'create', kind: 'error_after' });
     await expectFailure(spec, 'SBX_EXTENSION_FAILED', 'maybe_created', true);
   });
 
-  it('after it was made, and says so', async () => {
+  it('a create fails after it was made, and says so', async () => {
     const spec = specWith({ op: 'create', kind: 'error_after', params: { says: true } });
     await expectFailure(spec, 'SBX_EXTENSION_FAILED', 'created', true);
   });
 
-  it('because the connection is cut', async () => {
+  it('a create fails because the connection is cut', async () => {
     const spec = specWith({ op: 'create', kind: 'lost_reply' });
     await expectFailure(spec, 'SBX_EXTENSION_FAILED', 'maybe_created', true);
   });
 
-  it('because the reply never comes', async () => {
+  it('a create fails because the reply never comes', async () => {
     const spec = specWith({ op: 'create', kind: 'lost_reply', params: { hang: true } });
     await expectFailure(spec, 'SBX_EXTENSION_FAILED', 'maybe_created', true);
   });
 
-  it('because the reply comes too late', async () => {
+  it('a create fails because the reply comes too late', async () => {
     const spec = specWith({ op: 'create', kind: 'slow', params: { ms: 2_000 } });
     await expectFailure(spec, 'SBX_EXTENSION_FAILED', 'maybe_created', true);
   });
@@ -126,7 +126,7 @@ describe('a create that fails', () => {
     await expectFailure(specWith({ op: 'create', kind: 'auth' }), 'SBX_BACKEND_AUTH', 'not_created', false);
   });
 
-  it('because nobody listens', async () => {
+  it('a create fails because no server listens', async () => {
     const { HttpTransport } = await import('./wire/http-transport.ts');
     const transport = new HttpTransport({ baseUrl: 'http://127.0.0.1:1', key: 'k' });
     const nowhere = createSaasStubExtension({ transport });
@@ -137,7 +137,7 @@ describe('a create that fails', () => {
     expect(await nowhere.probe(subject.context())).toMatchObject({ status: 'undetected' });
   });
 
-  it('because it is told to do what is no fault', async () => {
+  it('a create fails because its fault is unknown', async () => {
     const spec = subject.spec({ recipe: { inputs: { fault: { op: 'create', kind: 'meteorite' } } } });
     const error = await provision(spec);
     expect(error).toMatchObject({ code: 'SBX_INVALID_REQUEST', extras: { field: 'inputs.fault.0.kind' } });

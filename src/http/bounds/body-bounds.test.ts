@@ -106,7 +106,7 @@ describe('bounded lists and maps', () => {
     expect(work(asList, list(1_000))).toEqual({ looked: 1, issues: 1 });
   });
 
-  it('boundedRecord and boundedList: few wrong entries are all told', () => {
+  it('boundedRecord and boundedList: few wrong entries are all reported', () => {
     expect(work(asMap, map(3)).issues).toBe(3);
     expect(work(asList, list(3)).issues).toBe(3);
   });

@@ -68,7 +68,7 @@ describe('WrongKeys', () => {
   };
   const [WRONG, LIMITED] = ['SBX_UNAUTHENTICATED', 'SBX_RATE_LIMITED'];
 
-  it('WrongKeys: too many from one address are limited, and other addresses are not', () => {
+  it('WrongKeys: too many wrong keys from one address are limited, and other addresses are not', () => {
     const { keys, codes, pass } = setUp();
     expect(codes('9.9.9.9', 5)).toEqual([WRONG, WRONG, WRONG, LIMITED, LIMITED]);
     expect(keys.refusal(from('9.9.9.9')).extras.retryAfterSeconds).toBe(1);

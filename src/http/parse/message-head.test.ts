@@ -5,7 +5,7 @@ import { requireClearHead } from './message-head.ts';
 const head = (rawHeaders: string[], httpVersionMajor = 1) =>
   requireClearHead({ rawHeaders, httpVersionMajor } as IncomingMessage);
 
-it('requireClearHead: a header of which one value decides is refused when it comes twice', () => {
+it('requireClearHead: a repeated header of which one value decides is refused', () => {
   for (const name of ['Host', 'AUTHORIZATION', 'content-type', 'Sandboxer-Workspace', 'Idempotency-Key']) {
     expect(() => head(['accept', '*/*', name, 'a', name.toLowerCase(), 'b'])).toThrow(
       expect.objectContaining({ code: 'SBX_INVALID_REQUEST', extras: { field: name.toLowerCase() } }),

@@ -92,7 +92,7 @@ describe('parseScanned', () => {
     expect(await parseScanned(Buffer.from(`"${long}"`), false)).toBe(long);
   });
 
-  test('other work goes on between the pieces of a large body', async () => {
+  test('other requests go on between the pieces of a large body', async () => {
     let ticks = 0;
     const count = () => {
       ticks += 1;

@@ -26,7 +26,7 @@ describe('preview addresses', () => {
     expect(new PreviewAccess(Buffer.alloc(32, 8)).readLabel(access.publicLabel(grant))).toBeNull();
   });
 
-  it('accept a token for exactly what it was made for', () => {
+  it('preview addresses accept a token for exactly what it was made for', () => {
     const token = access.token(grant);
     expect(access.readToken(token, grant)).toEqual(grant);
     expect(access.readToken(token, { ...grant, port: 3001 })).toBeNull();
@@ -37,7 +37,7 @@ describe('preview addresses', () => {
     expect(access.readToken(`${expiresAt}.0.${signature}`, grant)).toBeNull();
   });
 
-  it('take no nonsense', () => {
+  it('preview addresses take no nonsense', () => {
     fc.assert(fc.property(fc.string({ maxLength: 80 }), (text) => access.readToken(text, grant) === null));
     fc.assert(fc.property(fc.string({ maxLength: 80 }), (text) => access.readLabel(text)?.public !== true));
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PreviewCookie } from './preview-cookie.ts';
 
-test('over https no other host can plant the cookie', () => {
+test('a preview cookie over https cannot be planted by another host', () => {
   const cookie = new PreviewCookie(true);
   expect(cookie.keep('t', 60)).toMatch(
     /^__Host-sandboxer_preview=t; Path=\/; HttpOnly; SameSite=Lax; .*; Secure$/,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PreviewSlots } from './preview-slots.ts';
 
-test('one preview has so many visits, and others theirs', () => {
+test('a preview has a limit of visits, and others have their own', () => {
   const slots = new PreviewSlots(2);
   const release = slots.take('a');
   slots.take('a');

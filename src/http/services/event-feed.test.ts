@@ -45,7 +45,7 @@ function reader(workspaceId: string | null) {
   };
 }
 
-test('each event is encoded once, and the same bytes go to everybody with the same filter', async () => {
+test('each event is encoded once, and equal filters share the same bytes', async () => {
   const { feed, encode, append } = setUp();
   const [one, two, other] = [reader('a'), reader('a'), reader('b')];
   for (const each of [one, two, other]) expect((await feed.join()).follow(each, 0)).toBe(true);
@@ -68,7 +68,7 @@ test('a reader behind the feed has to catch up; a reader ahead gets no event twi
   expect(ahead.text()).toBe('5');
 });
 
-test('it rests when nobody is left, and starts at the end again', async () => {
+test('the feed rests without readers, and starts at the end again', async () => {
   const { feed, encode, append } = setUp();
   const first = await feed.join();
   first.follow(reader(null), 0);

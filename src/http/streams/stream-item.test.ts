@@ -11,7 +11,7 @@ test('text stays text, bytes become base64', () => {
   expect(half).toEqual({ type: 'stderr', offset: 7, data: 'ww==', encoding: 'base64' });
 });
 
-test('a server-sent event stays one, whatever is in it, and its id is where to go on', () => {
+test('a server-sent event stays one event, whatever its content, and its id is the place to continue', () => {
   const event = SERVER_SENT.output(chunk(Buffer.from('a\n\ndata: b\r\n'))).join('');
   expect(event.match(/\n/g)).toHaveLength(4);
   expect(event).toMatch(/^event: stderr\nid: 19\ndata: \{.*\}\n\n$/);

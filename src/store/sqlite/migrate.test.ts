@@ -52,7 +52,7 @@ describe('migrations', () => {
     expect(applied(path)).toEqual(migrationFiles(more).map(record));
   });
 
-  it('leave nothing of one that fails', async () => {
+  it('migrations leave no part of a failed one', async () => {
     const path = freshPath();
     await openAndClose(path);
     const before = readFileSync(path);
@@ -63,7 +63,7 @@ describe('migrations', () => {
     await openAndClose(path);
   });
 
-  it('refuse a database of a newer version, and change nothing', async () => {
+  it('migrations refuse a database of a newer version, and change nothing', async () => {
     const path = freshPath();
     const next = `${String(lastNumber() + 1).padStart(4, '0')}-future.sql`;
     await openAndClose(path, migrationsWith({ [next]: 'CREATE TABLE future (a TEXT);' }));
@@ -76,7 +76,7 @@ describe('migrations', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  it('refuse a database that was made by another content, and change nothing', async () => {
+  it('migrations refuse a database that was made by another content, and change nothing', async () => {
     const path = freshPath();
     const [first] = migrationFiles();
     const file = `${String(first?.number).padStart(4, '0')}-${first?.name}.sql`;
@@ -90,7 +90,7 @@ describe('migrations', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  it('refuse a database whose record has a hole, and one that is not ours', async () => {
+  it('migrations refuse a database whose record has a hole, and a foreign one', async () => {
     const path = freshPath();
     await openAndClose(path);
     const database = new DatabaseSync(path);
@@ -110,7 +110,7 @@ describe('migrations', () => {
     expect(() => migrationFiles(directory)).toThrow(/number/);
   });
 
-  it('come from several branches: a smaller number that was not there yet is applied too', async () => {
+  it('migrations come from several branches: a smaller number that was not there yet is applied too', async () => {
     const path = freshPath();
     await openAndClose(path, migrationsWith({ '9002-mine.sql': 'CREATE TABLE mine (a TEXT);' }));
     const both = migrationsWith({

@@ -34,7 +34,7 @@ describe('sqlite: files', () => {
     await store.close();
   });
 
-  it('hold everything when they are opened again', async () => {
+  it('database files hold everything when they are opened again', async () => {
     const path = freshPath();
     const first = await SqliteStore.open({ path });
     await first.transaction('t', async (tx) => {

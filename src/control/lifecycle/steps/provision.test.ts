@@ -36,7 +36,7 @@ it('provision: a lost reply condemns the attempt, as something may have been mad
   expect(await world.attempt()).toMatchObject({ state: 'condemned', creation: 'maybe_created' });
 });
 
-it('provision: that a second call made nothing does not speak for the first one', async () => {
+it('provision: a second call that made nothing does not vouch for the first', async () => {
   const world = await provision({ faults: [SAYS_NOTHING_MADE] }, {}, false);
   expect(await world.attempt()).toMatchObject({ state: 'condemned', creation: 'maybe_created' });
 });

@@ -38,7 +38,7 @@ it('teardown: a backend that fails is asked again later, and what it may hold st
   expect((await world.attempt()).teardownError).not.toBeNull();
 });
 
-it('teardown: after stuckAfterTries failures one event says so, and the step is still due again', async () => {
+it('teardown: after stuckAfterTries failures one event reports it, and the step is still due again', async () => {
   const world = await StepWorld.with('destroying', [CONDEMNED], { faults: [ALWAYS_REFUSED] });
   const { stuckAfterTries } = world.deps.settings;
   for (let tries = 1; tries < stuckAfterTries; tries += 1) await teardown(world);

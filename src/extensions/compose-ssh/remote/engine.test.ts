@@ -68,7 +68,7 @@ describe('compose: the engine of a stack', () => {
     expect(chooseEngine(missing, 'auto', demand).record.kind).toBe('rootful');
   });
 
-  it('engine: rootful never takes the rootless one', () => {
+  it('engine: rootful never takes the rootless engine', () => {
     expect(chooseEngine(offer(ALL), 'rootful', demand).record.kind).toBe('rootful');
     expect(() => chooseEngine(offer(ALL, null), 'rootful', demand)).toThrow(/no rootful engine/);
   });

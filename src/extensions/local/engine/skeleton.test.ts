@@ -80,7 +80,7 @@ describe('skeletonDigest', () => {
   });
 });
 
-it('writeSkeleton: copies what everybody may read, and nothing else of the host', () => {
+it('writeSkeleton: copies world-readable files, and nothing else of the host', () => {
   const root = join(top, 'root');
   symlinkSync(join(top, 'none'), join(etc, 'localtime'));
   chmodSync(join(etc, 'os-release'), 0o640);

@@ -111,11 +111,14 @@ describe('control groups of version 2', () => {
     expect(findControlGroups('g', unified('/')).controllers).toEqual(['pids', 'freezer']);
   });
 
-  it.each(['threaded', 'domain threaded', 'domain invalid'])('no group below one of type %s', (type) => {
-    group('', { type: '', offers: ALL });
-    group('/a', { type, offers: ALL, ours: true });
-    expect(findControlGroups('g', unified('/a'))).toMatchObject({ controllers: [], unified: null });
-  });
+  it.each(['threaded', 'domain threaded', 'domain invalid'])(
+    'a group below one of type %s is not used',
+    (type) => {
+      group('', { type: '', offers: ALL });
+      group('/a', { type, offers: ALL, ours: true });
+      expect(findControlGroups('g', unified('/a'))).toMatchObject({ controllers: [], unified: null });
+    },
+  );
 
   it('hierarchies of version 1 that limit nothing do not stand in the way', () => {
     group('', { type: '', offers: ALL, ours: true });
@@ -154,7 +157,7 @@ describe('control groups of version 1', () => {
     expect(findControlGroups('g', { mountinfo: both, cgroup })).toEqual({ cgroups: 'hybrid', ...found });
   });
 
-  it('none are where none are mounted', () => {
+  it('control groups of version 1 do not exist where none are mounted', () => {
     expect(findControlGroups('g', { mountinfo: '', cgroup: '' })).toEqual({
       cgroups: 'none',
       controllers: [],

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { UseGate } from './use-gate.ts';
 
-it('it can be shut only while nobody is in, and opens for those who wait', async () => {
+it('a use gate shuts only while it has no users, and opens for those that wait', async () => {
   const gate = new UseGate();
   const leave = await gate.enter();
   expect(gate.shut()).toBeNull();

@@ -29,7 +29,7 @@ it('a kept channel is given out once, and never one that is lost', () => {
   expect(kept.take('a')).toBeNull();
 });
 
-it('one that nobody takes is closed after a while, when another comes, and at the end', async () => {
+it('an unused kept channel is closed after a while, when another comes, and at the end', async () => {
   const kept = new KeptChannels(20);
   const [first, second, third] = [channel(), channel(), channel()];
   kept.keep('a', first);
@@ -42,7 +42,7 @@ it('one that nobody takes is closed after a while, when another comes, and at th
   expect(third.closed).toBe(1);
 });
 
-it('one that is being opened is waited for, kept for the next, and closed when it is no longer wanted', async () => {
+it('a channel being opened is waited for, kept for the next, and closed when it is no longer wanted', async () => {
   const kept = new KeptChannels();
   const [first, second] = [channel(), channel()];
   const opening = Promise.withResolvers<Channel>();

@@ -77,7 +77,7 @@ describe('quoting for a shell', () => {
     expect(() => quoteWord('a\0b')).toThrow(/null character/);
   });
 
-  it('quoting for a shell tells a program that was killed from one that failed', () => {
+  it('quoting for a shell keeps a killed program apart from a failed one', () => {
     const status = (script: string) =>
       spawnSync('/bin/sh', ['-c', remoteCommand(['sh', '-c', script])]).status;
     expect([status('exit 255'), status('kill -9 $$'), status('true')]).toEqual([255, 137, 0]);
