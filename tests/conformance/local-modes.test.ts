@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(title, { concurrent: true }, () => {
 });
 
 describe.skipIf(reason !== null)(
-  'the command of a checkout, for an ordinary user who may only read it',
+  'the command of a checkout, for an ordinary user with read access alone',
   { concurrent: true },
   () => {
     it.each([true, false])(
@@ -139,7 +139,7 @@ describe.skipIf(reason !== null)(
       },
     );
 
-    it('sandboxer-spawner --check tells whether the kernel gives what a sandbox needs', async () => {
+    it('sandboxer-spawner --check reports whether the kernel gives what a sandbox needs', async () => {
       const user = newUser(true);
       const check = (...words: string[]) =>
         user.run([join(user.clone, 'agent', 'build', 'sandboxer-spawner'), '--check', ...words]);

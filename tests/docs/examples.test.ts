@@ -37,7 +37,7 @@ describe('documents', () => {
     expect(unmarked).toEqual([]);
   });
 
-  it('show no commands and no output that no test runs', () => {
+  it('documents show no commands and no output that no test runs', () => {
     const written = documents.filter((file) => !file.startsWith('docs/reference/'));
     const unchecked = ['README.md', ...written].flatMap((file) =>
       uncheckedLines(text(file)).map((line) => `${file}:${line}`),
@@ -55,7 +55,7 @@ describe('documents', () => {
     expect(broken).toEqual([]);
   });
 
-  it('name commands and errors that exist', () => {
+  it('documents name commands and errors that exist', () => {
     const known = new Map(COMMANDS.map((command) => [command.name, command]));
     const wrong: string[] = [];
     for (const file of documents.filter((name) => /^docs\/(?:runbooks|guides|host-telemetry)/.test(name))) {

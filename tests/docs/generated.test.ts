@@ -24,7 +24,7 @@ describe('generated files', () => {
     expect(check.status).toBe(0);
   });
 
-  it('name every error', () => {
+  it('generated files name every error', () => {
     const page = readFileSync(path.join(root, 'docs/reference/errors.md'), 'utf8');
     const named = [...page.matchAll(/`(SBX_[A-Z_]+)`/g)].map(([, code]) => code);
     expect(named).toEqual(Object.keys(ERRORS));

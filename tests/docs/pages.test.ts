@@ -43,7 +43,7 @@ describe('the documents', () => {
     expect(read(`docs/${page}`).length).toBeGreaterThan(1000);
   });
 
-  it.each(PAGES.filter((page) => page.startsWith('integrations/')))('lead to %s', (page) => {
+  it.each(PAGES.filter((page) => page.startsWith('integrations/')))('the documents lead to %s', (page) => {
     expect(read('docs/integrations/README.md')).toContain(`(${path.basename(page)})`);
   });
 });

@@ -56,7 +56,7 @@ describe('SCOPE.md', () => {
     expect(namesIn(waiting, 'ext.').filter((id) => builtIn.includes(id))).toEqual([]);
   });
 
-  it('profiles: each shipped one is in the list that its backend says', () => {
+  it('profiles: each shipped one is in the list of its backend', () => {
     const waits = ({ extension }: Profile) => typeof extension === 'string' && !builtIn.includes(extension);
     const ids = (chosen: Profile[]) => chosen.map(({ id }) => id).sort();
     expect(namesIn(now, 'profile.').sort()).toEqual(ids(profiles.filter((profile) => !waits(profile))));

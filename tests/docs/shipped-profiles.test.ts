@@ -61,7 +61,7 @@ describe('shipped profiles', () => {
     }
   });
 
-  it('describe themselves', () => {
+  it('shipped profiles describe themselves', () => {
     for (const { profile } of shipped) expect(profile.description).toMatch(/\.$/);
   });
 });

@@ -72,7 +72,7 @@ describe('signals', () => {
     );
   }
 
-  it('end a program that minds none, and the sandbox goes', async () => {
+  it('signals end a program that minds none, and the sandbox goes', async () => {
     const child = world.start([...commands.run, 'sh', '-c', 'echo ready; exec sleep 600']);
     child.stdin?.end();
     const outcome = outcomeOf(child);
@@ -82,7 +82,7 @@ describe('signals', () => {
     await until(() => isGone('by=signals'));
   });
 
-  it('give up and destroy when a second one comes', async () => {
+  it('a second signal ends the command and destroys the sandbox', async () => {
     const script = 'trap "echo no" TERM QUIT; echo ready; while :; do sleep 0.1; done';
     const child = world.start([...commands.run, 'sh', '-c', script]);
     child.stdin?.end();

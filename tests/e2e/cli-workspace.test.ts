@@ -42,7 +42,7 @@ describe('--workdir', () => {
     ['-p', 'plain', '--access', 'ro'],
     ['-p', 'sealed'],
   ]) {
-    it(`run ${options.join(' ')}: it is there, and nobody inside can write it`, async ({ skip }) => {
+    it(`run ${options.join(' ')}: the directory is there, and read-only inside`, async ({ skip }) => {
       skip(reason.includes('SBX_NO_ROUTE'), reason);
       const program = ['sh', '-c', `${script}; true`];
       const done = await world.run(['run', ...options, '--workdir', folder, '--', ...program]);

@@ -30,7 +30,7 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
 }
 
 describe('maintenance commands', () => {
-  it('smoke lives one life on each backend and says how long each part took', async () => {
+  it('smoke runs one life on each backend and reports the time of each part', async () => {
     const tried = await world.json<{ items: Record<string, unknown>[] }>([
       'smoke',
       'ext.saas-stub',
@@ -158,7 +158,7 @@ describe('sandboxes', () => {
     expect((await world.run(['destroy', 'life', 'again', 'twin'])).stdout).toBe('life\nagain\ntwin\n');
   });
 
-  it('say what became of several, each on its own', async () => {
+  it('sandboxes report the result of several, each on its own', async () => {
     await world.json(['create', '-p', 'stub-basic', '--id', 'there']);
     const { code, stdout, stderr } = await world.run(['rm', 'nowhere', 'there']);
     expect(code).toBe(3);
@@ -455,7 +455,7 @@ describe('files and ports', () => {
     expect((await world.run(['cp', 'a', 'b'])).code).toBe(2);
   });
 
-  it('come from the input and go to the output as bytes of one file', async () => {
+  it('files and ports come from the input and go to the output as bytes of one file', async () => {
     const bytes = Buffer.from([0, 255, 10, 13, 27]);
     expect(await world.run(['cp', '-', 'box:piped.bin'], { input: bytes })).toMatchObject({ code: 0 });
     expect((await world.run(['exec', 'box', '--', 'od', '-An', '-tu1', 'piped.bin'])).stdout.trim()).toBe(
@@ -477,7 +477,7 @@ describe('files and ports', () => {
     expect((await world.run(['exec', 'box', 'cat', 'dash'])).stdout).toBe('a file');
   });
 
-  it('say how far they came when the server ends in between', async () => {
+  it('files and ports report their progress when the server ends in between', async () => {
     const entry = {
       path: '/x',
       kind: 'directory',
@@ -558,19 +558,19 @@ describe('nouns', () => {
     'volume list',
     'profile show stub-basic',
     'key list',
-  ])('alone list, with options too, and may be one: %s', async (line) => {
+  ])('a noun alone lists, with options too, and may be singular: %s', async (line) => {
     const { code, stderr } = await world.run(line.split(' '));
     expect({ code, stderr: stderr.replace(/There are no .*\n/, '') }).toEqual({ code: 0, stderr: '' });
   });
 
-  it('still say what was probably meant', async () => {
+  it('a mistyped verb of a noun gets a suggestion', async () => {
     expect((await world.run(['snapshots', '--json', 'shwo'])).stdout).toContain('Did you mean');
     expect((await world.run(['image', 'improt'])).stderr).toContain('Did you mean "import"?');
   });
 });
 
 describe('errors', () => {
-  it('go through one funnel', async () => {
+  it('errors all pass printError', async () => {
     const { code, stderr } = await world.run(['get', 'nowhere']);
     expect(code).toBe(3);
     expect(stderr).toMatch(
@@ -595,7 +595,7 @@ describe('errors', () => {
       'SBX_EXTENSION_FAILED',
     ],
     [1, ['--url', 'http://127.0.0.1:1', 'list'], 'SBX_CLI_UNREACHABLE'],
-  ])('end with %i: %j', async (code, args, text) => {
+  ])('errors end with %i: %j', async (code, args, text) => {
     const outcome = await world.run(args);
     expect(outcome.stderr.toLowerCase()).toContain(text.toLowerCase());
     expect(outcome.code).toBe(code);
@@ -624,7 +624,7 @@ describe('catalogue and account', () => {
     }
   });
 
-  it('tell workspaces apart where a key sees several', async () => {
+  it('lists show the workspace where a key sees several', async () => {
     expect((await world.run(['list'])).stdout).not.toContain('WORKSPACE');
     await world.json(['workspaces', 'create', 'elsewhere', '--org', 'default']);
     const there = ['--workspace', 'elsewhere'];
@@ -638,7 +638,7 @@ describe('catalogue and account', () => {
     await world.run(['destroy', 'distant']);
   });
 
-  it('take profiles', async () => {
+  it('profiles can be pushed', async () => {
     const file = join(world.directory, 'mine.yaml');
     writeFileSync(
       file,
@@ -649,7 +649,7 @@ describe('catalogue and account', () => {
     expect((await world.run(['profiles', 'push', file])).code).toBe(4);
   });
 
-  it('show what setup wrote, and why it failed', async () => {
+  it('setup output is shown, and why setup failed', async () => {
     const file = join(world.directory, 'fragile.yaml');
     writeFileSync(
       file,
@@ -666,12 +666,12 @@ describe('catalogue and account', () => {
     expect(await world.run(['logs', 'box', '--setup'])).toMatchObject({ code: 3 });
   });
 
-  it('refuse a profile that is not valid', async () => {
+  it('an invalid profile is refused', async () => {
     const file = join(world.directory, 'mine.yaml');
     expect((await world.run(['profiles', 'push', file])).code).toBe(4);
   });
 
-  it('make keys that work over TCP', async () => {
+  it('keys that the command makes work over TCP', async () => {
     const stateDir = world.folder('served');
     const server = world.start(['serve', '--listen', '127.0.0.1:0', '--state-dir', stateDir], {});
     const outcome = outcomeOf(server);

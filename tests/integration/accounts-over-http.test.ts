@@ -226,7 +226,7 @@ describe('a budget', () => {
 describe('limits', () => {
   const limit = (key: string, json: object) => server.expect(200, 'PUT', '/v1/credits/limits', { key, json });
 
-  it('let exactly so many live at once, however many ask', async () => {
+  it('limits let exactly so many live at once, however many ask', async () => {
     const key = await workspace('living', PLENTY);
     await limit(key, { max_living: 2, creates_per_minute: null });
     const answers = await Promise.all(Array.from({ length: 12 }, () => create(key)));
@@ -234,7 +234,7 @@ describe('limits', () => {
     expect(answers.filter(({ json }) => json.code === 'SBX_QUOTA_EXCEEDED')).toHaveLength(10);
   });
 
-  it('let exactly so many in within a minute', async () => {
+  it('limits let exactly so many in within a minute', async () => {
     const key = await workspace('rate', PLENTY);
     await limit(key, { max_living: null, creates_per_minute: 3 });
     const answers = await Promise.all(Array.from({ length: 12 }, () => create(key)));
@@ -283,7 +283,7 @@ describe('sandboxes under a provider key of the workspace', () => {
 });
 
 describe('the books', () => {
-  it('agree at the end', async () => {
+  it('the books agree at the end', async () => {
     expect((await server.expect(200, 'GET', '/v1/credits/audit')).findings).toEqual([]);
   });
 });

@@ -62,7 +62,7 @@ describe('create with a directory', { timeout: 120_000 }, () => {
     expect(await uploads()).toEqual([]);
   });
 
-  it('nothing is uploaded with an input that nobody takes', async () => {
+  it('an input that no backend takes uploads nothing', async () => {
     const said = await create(
       '--profile',
       MEMORY_PROFILE.id,

@@ -64,7 +64,7 @@ const create = (over: object = {}) => post('/v1/sandboxes', { profile: PROFILE.i
 const balance = async () => (await call('GET', '/v1/credits')).json;
 
 describe('credits', () => {
-  it('refuse what cannot be paid for, with everything a caller needs to decide', async () => {
+  it('credits refuse what cannot be paid for, with everything a caller needs to decide', async () => {
     const refused = await create();
     expect(refused.status).toBe(402);
     expect(refused.json).toMatchObject({
@@ -79,7 +79,7 @@ describe('credits', () => {
     expect(world.objects()).toHaveLength(0);
   });
 
-  it('hold ten minutes of an hour, and give back what was not used', async () => {
+  it('credits hold ten minutes of an hour, and give back what was not used', async () => {
     await post('/v1/credits/grants', { amount_micro_usd: 20_000, kind: 'top_up' });
     const made = await create({ id: 'paid', consumer: { run_id: 'r1' } });
     expect(made.status).toBe(201);
@@ -168,7 +168,7 @@ describe('credits', () => {
     await call('PUT', '/v1/credits/limits', { json: { max_living: null, creates_per_minute: null } });
   });
 
-  it('count a sandbox as running that its backend runs, whatever we believe', async () => {
+  it('credits count a sandbox as running that its backend runs, whatever we believe', async () => {
     await post('/v1/credits/grants', { amount_micro_usd: NEEDED, kind: 'top_up' });
     const { uid } = (await create({ id: 'resumed' })).json;
     expect((await call('POST', '/v1/sandboxes/resumed/pause')).json.state).toBe('paused');
@@ -190,7 +190,7 @@ describe('credits', () => {
     await call('DELETE', '/v1/sandboxes/resumed');
   });
 
-  it('agree with themselves, with the backends and with an invoice', async () => {
+  it('credits agree with themselves, with the backends and with an invoice', async () => {
     expect((await call('GET', '/v1/credits/audit')).json).toMatchObject({ findings: [], open_holds: 0 });
     const { items } = (await call('GET', '/v1/credits/transfers?limit=1000')).json;
     const owed = new Map<string, number>();

@@ -92,7 +92,7 @@ describe('its methods', () => {
     await expect(newer).rejects.toThrow(/versions up to 2 are read here/);
   });
 
-  it('errors: a SandboxerError of the package is one here', async () => {
+  it('errors: a SandboxerError of the package is a SandboxerError here', async () => {
     const { SandboxerError } = await import('../../src/contract/errors/errors.ts');
     const error = await extension.waitReady({ version: 1, data: { folder: 'none' } }, ctx).catch((e) => e);
     expect(error.constructor).not.toBe(SandboxerError);

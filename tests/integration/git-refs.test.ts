@@ -106,7 +106,7 @@ describe('over https', () => {
     expect(await read(json.sandbox_id, 'README.md')).toBe('first');
   });
 
-  test('HEAD when nothing is said, and an error that tells why', async () => {
+  test('a repository without a ref starts at HEAD, and a failed one gives the reason', async () => {
     expect((await create({ repo: git.url('app') })).status).toBe(201);
     const missing = await create({ repo: `${git.url('app')}#nowhere` });
     expect(missing.json).toMatchObject({
@@ -249,7 +249,7 @@ describe('the policy', () => {
     'https://localhost/app.git#a:b',
     'https://localhost/app.git#refs/heads/../x',
     'https://localhost/a b.git',
-  ])('%s is refused before anybody is asked', async (text) => {
+  ])('%s is refused before any request is sent', async (text) => {
     for (const inputs of [{ repo: text }, { repo: { git: text } }]) {
       const answer = await create(inputs, { key });
       expect(answer.status).toBe(403);

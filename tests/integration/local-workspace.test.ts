@@ -72,7 +72,7 @@ describe('access', () => {
     await local.client.sandboxes.destroy(id);
   });
 
-  test('ro: nobody inside can change them, root included', async ({ skip }) => {
+  test('ro: no user inside can change the files, root included', async ({ skip }) => {
     skip(reason !== null, reason ?? '');
     const { sandbox_id: id } = await create('ro');
     expect(await local.inside(id, 'pwd; cat link; bin/tool')).toBe('/home/user/workspace\nnotetool\n');
@@ -104,7 +104,7 @@ describe('mounts', () => {
     mounts: [{ source: data, target, access }],
   });
 
-  test('show a directory of this machine, read-only unless said otherwise', async ({ skip }) => {
+  test('mounts show a directory of this machine, read-only unless said otherwise', async ({ skip }) => {
     skip(reason !== null, reason ?? '');
     const { sandbox_id: id } = await create('rw', mounts('ro'));
     // Asked of the kernel: what is only asked of a runtime may be left out by it.

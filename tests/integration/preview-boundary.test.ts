@@ -228,7 +228,7 @@ describe('bodies', () => {
     await insideIsFree();
   });
 
-  it('wait for the word to go on, which is ours to give', async () => {
+  it('bodies wait for our 100 Continue', async () => {
     let body = '';
     world.inside.answer = (socket) => {
       socket.on('data', (chunk: Buffer) => {
@@ -245,7 +245,7 @@ describe('bodies', () => {
     expect(world.inside.seen[0]).not.toMatch(/^expect/im);
   });
 
-  it('go through whole, both ways, at the pace of a slow reader', async () => {
+  it('bodies go through whole, both ways, at the pace of a slow reader', async () => {
     const bytes = randomBytes(24 * 1_048_576);
     const digest = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest('hex');
     world.inside.answer = (socket) => {
@@ -269,7 +269,7 @@ describe('bodies', () => {
 });
 
 describe('connections', () => {
-  it('answer what is sent ahead in order, one after the other', async () => {
+  it('connections answer requests sent ahead in order, one after the other', async () => {
     let answered = 0;
     const ahead: boolean[] = [];
     world.inside.answer = (socket, head) => {
@@ -308,7 +308,7 @@ describe('connections', () => {
     await insideIsFree();
   });
 
-  it('tell of an answer before its body comes', async () => {
+  it('connections forward the head of an answer before its body comes', async () => {
     world.inside.answer = (socket) =>
       void socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n');
     const visitor = new Visitor(preview, message({}));
@@ -342,7 +342,7 @@ describe('upgraded connections', () => {
     };
   };
 
-  it('carry what was sent before the answer and right behind it', async () => {
+  it('upgraded connections carry what was sent before the answer and right behind it', async () => {
     agreeing((socket) => void socket.pipe(socket), 'welcome ');
     const headers = ['Sec-WebSocket-Protocol: chat, other', 'Sec-WebSocket-Key: abc'];
     const visitor = new Visitor(preview, `${upgrading({ headers })}early `);
@@ -377,7 +377,7 @@ describe('upgraded connections', () => {
     await insideIsFree();
   });
 
-  it('end when either side breaks', async () => {
+  it('upgraded connections end when either side breaks', async () => {
     agreeing((socket) => void socket.once('data', () => socket.resetAndDestroy()));
     const visitor = new Visitor(preview, upgrading({}));
     await visitor.until('101');
@@ -390,7 +390,7 @@ describe('upgraded connections', () => {
     await insideIsFree();
   });
 
-  it('end with the grant, as every answer does', async () => {
+  it('upgraded connections end with the grant, as every answer does', async () => {
     const short = await world.open({ expires_in: '3s' });
     agreeing((socket) => void socket.pipe(socket));
     const upgraded = new Visitor(short, upgrading({}));

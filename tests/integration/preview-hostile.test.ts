@@ -211,7 +211,7 @@ describe('a service inside that answers with', () => {
     await expectClean();
   });
 
-  it('nothing, or hangs up at any byte of it', async () => {
+  it('a service inside that sends nothing, or hangs up at any byte of its answer, leaves nothing behind', async () => {
     const whole = 'HTTP/1.1 200 OK\r\na: b\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n';
     for (let length = 0; length < whole.length; length += 3) {
       world.inside.answer = (socket) => {
@@ -222,7 +222,7 @@ describe('a service inside that answers with', () => {
     await expectClean();
   });
 
-  it('people are told in words', async () => {
+  it('a browser gets the error in words', async () => {
     world.inside.answer = saying('');
     const text = await visit(GET.replace('Connection', 'Accept: text/html\r\nConnection'));
     expect(text).toMatch(/content-type: text\/plain.*SBX_PREVIEW_FAILED/s);

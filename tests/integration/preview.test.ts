@@ -141,7 +141,7 @@ afterAll(async () => {
 });
 
 describe('previews', () => {
-  it('move the token from the address into a cookie of their own origin', async () => {
+  it('previews move the token from the address into a cookie of their own origin', async () => {
     const { url, token } = await open({});
     const first = await get(`${url}&page=2`);
     expect(first.status).toBe(302);
@@ -192,7 +192,7 @@ describe('previews', () => {
     expect(parts).toEqual(['first ', 'last']);
   });
 
-  it('refuse without the token, with another port’s token, after expiry and at unknown addresses', async () => {
+  it('previews refuse without the token, with another port’s token, after expiry and at unknown addresses', async () => {
     const { url } = await open({});
     const bare = url.split('?')[0] as string;
     expect((await get(bare)).status).toBe(401);
@@ -216,7 +216,7 @@ describe('previews', () => {
     expect((await get(forged)).status).toBe(404);
   });
 
-  it('carry upgraded connections', async () => {
+  it('previews carry upgraded connections', async () => {
     const { url, token } = await open({});
     const target = new URL(url);
     const socket = connect(Number(target.port), '127.0.0.1');
@@ -235,7 +235,7 @@ describe('previews', () => {
     socket.destroy();
   });
 
-  it('answer 502 when nothing listens', async () => {
+  it('previews answer 502 when nothing listens', async () => {
     const { url, token } = await open({ port: 1 });
     const page = await get(url.split('?')[0] as string, { 'sandboxer-preview-token': token as string });
     expect(page.status).toBe(502);

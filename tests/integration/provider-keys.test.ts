@@ -143,7 +143,7 @@ describe('provider keys', () => {
     }
   });
 
-  it('follow a new master key, and without any the server does not start', async () => {
+  it('provider keys follow a new master key, and without any the server does not start', async () => {
     const next = join(server.dir, 'next', 'master.key');
     mkdirSync(join(server.dir, 'next'));
     await server.stop();

@@ -129,7 +129,7 @@ describe('POST /v1/registry/publish', () => {
     });
     afterAll(() => hub.server.close());
 
-    it('registry publish: the hub is told of a repository once, and of changes from then on', async () => {
+    it('registry publish: the hub gets a repository once, and changes from then on', async () => {
       const fixture = await server(config());
       expect((await publish(fixture)).json).toMatchObject({ outcome: 'registered', target: url });
       expect((await publish(fixture)).json).toMatchObject({ outcome: 'updated' });
@@ -156,7 +156,7 @@ describe('POST /v1/registry/publish', () => {
       hub.index = index;
     });
 
-    it('registry publish: a wrong token, an empty one and a hub that is down are told apart', async () => {
+    it('registry publish: a wrong token, an empty one and a hub that is down give different errors', async () => {
       writeFileSync(tokenFile, 'other');
       expect((await publish(await server(config()))).json).toMatchObject({
         code: 'SBX_PUBLISH_FAILED',

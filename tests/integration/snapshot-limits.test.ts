@@ -17,7 +17,7 @@ async function snapshotsOf(server: TestServer): Promise<{ snapshot_id: string; n
   return (await server.expect(200, 'GET', '/v1/snapshots')).items;
 }
 
-it('one more than the workspace may have is refused, with a remedy; room that was made counts', async () => {
+it('a snapshot beyond the workspace’s limit is refused, with a remedy; a deleted one makes room', async () => {
   const id = await limited.sandbox();
   const take = (name: string) => limited.call('POST', `/v1/sandboxes/${id}/snapshots`, { json: { name } });
   const first = await take('first');
@@ -38,7 +38,7 @@ it('one more than the workspace may have is refused, with a remedy; room that wa
   expect(more.status).toBe(201);
 });
 
-it('beyond what retention keeps, the oldest without a name go; a name keeps one', async () => {
+it('retention deletes the oldest snapshots without a name first; a name keeps one', async () => {
   const id = await thinned.sandbox();
   const take = async (json: { name?: string }) =>
     (await thinned.expect(201, 'POST', `/v1/sandboxes/${id}/snapshots`, { json })).snapshot_id as string;

@@ -93,7 +93,7 @@ describe('orgs and workspaces', () => {
 });
 
 describe('keys', () => {
-  it('say who they are, and when they were last used', async () => {
+  it('keys report their holder, and their last use', async () => {
     const key = await server.key('default', 'atm', ['sandboxes']);
     expect(await server.expect(200, 'GET', '/v1/whoami', { key })).toMatchObject({
       actor: 'atm',
@@ -129,7 +129,7 @@ describe('keys', () => {
     expect(holding(secret.replace(/^sk-sbx_/, ''))).toEqual([]);
   });
 
-  it('end when their time is over', async () => {
+  it('keys end when their time is over', async () => {
     const { secret } = await server.expect(201, 'POST', '/v1/keys', {
       json: { name: 'short', expires_in: 3 },
     });
@@ -158,7 +158,7 @@ describe('keys', () => {
     await until('the overlap is over', async () => (await status()) === 401);
   });
 
-  it('give nobody more than they have, by rotation either', async () => {
+  it('keys give no more than they have, by rotation either', async () => {
     const maker = await server.key('default', 'agt', ['keys', 'read']);
     const admin = await server.expect(201, 'POST', '/v1/keys', {
       json: { name: 'adm', actor: 'adm', scopes: ['server'] },
@@ -177,7 +177,7 @@ describe('keys', () => {
     ).toBe(403);
   });
 
-  it('reach what their scopes say', async () => {
+  it('keys reach what their scopes say', async () => {
     const reader = await server.key('default', 'agt', ['read']);
     const refused = [
       ['POST', '/v1/webhooks', { url: 'https://hook.example/' }],

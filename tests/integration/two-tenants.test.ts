@@ -84,7 +84,7 @@ async function ask(profileId: string, inputs: object, wait = ''): Promise<string
 }
 
 describe('effects of one tenant on another', () => {
-  it('no sequence of faults that are a tenant’s own changes another tenant’s plan', async () => {
+  it('a sequence of faults of one tenant changes no other tenant’s plan', async () => {
     const act = fc.oneof(
       { weight: 4, arbitrary: fc.constantFrom(...OWN_CODES) },
       { weight: 1, arbitrary: fc.constantFrom('setup' as const, 'given up' as const) },

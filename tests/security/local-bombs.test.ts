@@ -65,7 +65,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     await expect.poll(async () => Number(await inside()) || 100, { timeout: 60_000 }).toBeLessThan(10);
   });
 
-  it('memory', async () => {
+  it('ext.local bounds memory', async () => {
     const free = freemem();
     const { exit } = await bombed('exec perl -e \'$x = "x" x (400 << 20); print length $x\'');
     expect(exit).toEqual({ code: 137, signal: 'SIGKILL', timed_out: false, out_of_memory: true });
@@ -79,7 +79,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     expect(stdout).toMatch(/done\n$/);
   });
 
-  it('disk', async () => {
+  it('ext.local bounds disk', async () => {
     const { stdout } = await bombed(
       'dd if=/dev/zero of=big bs=1M count=400 2>&1 | grep -c "No space"; rm -f big; echo left > small && cat small',
     );
@@ -143,7 +143,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     await expect.poll(left, { timeout: 60_000 }).toBeLessThan(5);
   });
 
-  it('output that nobody reads', async () => {
+  it('ext.local bounds unread output', async () => {
     const flood = await bomber.session.spawn(spawnSpec(['/bin/sh', '-c', 'yes flood']));
     // What is taken from it is bounded: at some time it rests.
     const grown = async () => {
@@ -178,7 +178,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     expect((await shell(bomber.session, 'echo alive')).stdout).toBe('alive\n');
   });
 
-  it('a reader that takes its time: the program waits, and nobody else does', async () => {
+  it('ext.local bounds a slow reader: the program waits, and no other does', async () => {
     const memory = process.memoryUsage().rss;
     const slow = await bomber.session.spawn(
       spawnSpec(['/bin/sh', '-c', 'head -c 30000000 /dev/zero; echo done >&2']),

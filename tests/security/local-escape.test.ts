@@ -94,7 +94,7 @@ print(tried(socket.AF_INET, ("127.0.0.1", ${port})), tried(socket.AF_UNIX, "\\0$
     expect(stdout).toBe('0\n');
   });
 
-  it('a set-uid file of its root belongs to nobody who matters outside, and gives no more than root inside', async () => {
+  it('a set-uid file of its root belongs outside to neither root nor the server’s user, and gives root inside', async () => {
     await shell(living.session, 'cp /bin/cat /var/tmp/as-root; chmod 4755 /var/tmp/as-root', 'root');
     const { stdout } = await shell(living.session, '/var/tmp/as-root /proc/self/status');
     expect(stdout).toMatch(/^Uid:\s+1000\s+0\s/m);
@@ -215,7 +215,7 @@ os.execv(f"/proc/self/fd/{fd}", ["cat", "/proc/self/status"])`);
     await world.end(odd);
   });
 
-  it('nothing of the environment of this server reaches it', async () => {
+  it('a sandbox gets nothing of the environment of this server', async () => {
     const { stdout } = await shell(living.session, 'env | cut -d= -f1 | sort', 'root');
     const names = stdout.trim().split('\n');
     expect(names).not.toContain('SSH_AUTH_SOCK');

@@ -70,7 +70,7 @@ describe.skipIf(reason !== null)(`the host’s own files${reason === null ? '' :
     await world.close();
   });
 
-  it('a file that not everybody may read on the host: refused to the user, to sudo and to root inside', async () => {
+  it('a file that is not world-readable on the host: refused to the user, to sudo and to root inside', async () => {
     for (const [prefix, user] of [
       ['', 'user'],
       ['sudo -n ', 'user'],
@@ -103,7 +103,7 @@ describe.skipIf(reason !== null)(`the host’s own files${reason === null ? '' :
     });
   }
 
-  it('root inside: what everybody may read is read, replaced and removed, and the host has it as before', async () => {
+  it('root inside: world-readable files are read, replaced and removed, and the host has them as before', async () => {
     const { stdout, stderr } = await shell(
       living.session,
       `set -e; cd ${folder}; cat public; echo mine >> public; cat public; chmod 600 public; cat public; mkdir new; echo x > new/file; cat new/file; rm public; test ! -e public; echo back > public; cat public`,

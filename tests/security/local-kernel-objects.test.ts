@@ -56,7 +56,7 @@ describe.skipIf(reason !== null)(`kernel objects${reason === null ? '' : ` (${re
     for (const one of living) await world.end(one);
   });
 
-  it('session keyring: each sandbox has one that nobody had before it', async () => {
+  it('session keyring: each sandbox has a fresh one', async () => {
     const before = keyrings();
     const living = [];
     for (let round = 0; round < ROUNDS; round++) living.push(await world.establish());

@@ -63,7 +63,7 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     await world.end(again);
   });
 
-  it('a kill -9 of the spawner: it is adopted, limited, paused and ended by the next one', async () => {
+  it('a sandbox survives a kill -9 of the spawner: the next one adopts, limits, pauses and ends it', async () => {
     const living = await world.establish({
       resources: { cpu: null, memory_mb: 128, disk_mb: null, pids: 64, open_files: null, gpu: null },
     });
@@ -96,7 +96,7 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     expect(readdirSync(join(world.base, 'sandboxes'))).toEqual([]);
   });
 
-  it('an end that nobody was told of: its range of ids is free again', async () => {
+  it('an unreported end frees its range of ids', async () => {
     const own = new LocalWorld({ warm: 0 });
     const rangeOf = ({ spec }: Living): number =>
       JSON.parse(readFileSync(join(own.base, 'sandboxes', spec.stamp.attemptId, 'record.json'), 'utf8'))
@@ -114,7 +114,7 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     await own.close();
   });
 
-  it('nothing: the spawner leaves when nothing lives and nobody is there, and not before', async () => {
+  it('the spawner leaves when no sandbox lives and no client is there, and not before', async () => {
     const short = new LocalWorld({ lingerMs: 300 });
     const living = await short.establish();
     const pid = await short.spawnerPid();
@@ -169,7 +169,7 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     ).toBe(true);
   });
 
-  it('a fork of a large idle one: its disk becomes a layer, and its session goes on', async () => {
+  it('a fork of a large idle sandbox makes its disk a layer, and its session goes on', async () => {
     const living = await world.establish();
     await shell(
       living.session,

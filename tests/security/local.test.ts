@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
     expect(stdout).toMatch(/refused\n$/);
   });
 
-  it('nothing of the host is there: no account, no secret, no socket, no path', async () => {
+  it('a sandbox has nothing of the host: no account, no secret, no socket, no path', async () => {
     const script =
       'cat /etc/passwd; ls -a /root /home /var/lib /var/log /run /srv /opt /mnt 2>/dev/null; env; cat /proc/self/mountinfo /proc/mounts; cat /proc/net/unix';
     const { stdout } = await shell(living.session, script, 'root');

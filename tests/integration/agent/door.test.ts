@@ -82,7 +82,7 @@ it('an impostor that calls after the agent is neither greeted nor sent anything'
   }
 });
 
-it('a door of an earlier server is found again by the agent, and by nobody else', async () => {
+it('a door of an earlier server is found again by its agent, and by no other', async () => {
   startAgent();
   await (await answered()).close();
   door.close();

@@ -126,7 +126,7 @@ describe('single files', () => {
     expect(readdirSync(at('real'))).toEqual(['file']);
   });
 
-  it('leave nothing beside them when the connection is lost in the middle', async () => {
+  it('single files leave nothing beside them when the connection is lost in the middle', async () => {
     const other = await agent.connect();
     mkdirSync(at('half'));
     const never = Promise.withResolvers<void>();

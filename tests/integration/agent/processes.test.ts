@@ -131,7 +131,7 @@ describe('a program', () => {
     expect((await process.exit).code).toBe(5);
   });
 
-  it('a program tells its exit also when a reader stops after all of it has arrived', async () => {
+  it('a program reports its exit also when a reader stops after all of it has arrived', async () => {
     const process = await session.spawn(spawnSpec(shellArgv('echo first; sleep 0.2; echo second; exit 7')));
     const output = process.output[Symbol.asyncIterator]();
     await output.next();
@@ -221,7 +221,7 @@ describe('a background process', () => {
     expect(await code(session.attach(process.id, 10_000))).toBe('SBX_INVALID_REQUEST');
   });
 
-  it('a background process waits for an attached reader and loses nothing; without one it goes on', async () => {
+  it('a background process waits for an attached reader and loses nothing; without a reader it continues', async () => {
     const size = 8 * 1_048_576;
     const script = `head -c ${size} /dev/urandom | tee /dev/stderr 2>copy; exit 0`;
     const process = await session.spawn(spawnSpec(shellArgv(script), { background: true }));

@@ -19,7 +19,7 @@ function over(argv: readonly string[]) {
 }
 
 describe('standard input and output', () => {
-  it('carry one connection, and the agent ends with it', async () => {
+  it('standard input and output carry one connection, and the agent ends with it', async () => {
     const { child, stream } = over([agentBinary(), '--stdio', ...self]);
     const session = await connectAgent(stream);
     const input = Buffer.alloc(3_000_000, 'abc');
@@ -29,7 +29,7 @@ describe('standard input and output', () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  it('lead to an agent that listens on a path, by a relay', async () => {
+  it('standard input and output lead to an agent that listens on a path, by a relay', async () => {
     const agent = await startAgent();
     const { child, stream } = over([agentBinary(), '--relay', agent.socketPath]);
     const session = await connectAgent(stream);
@@ -46,7 +46,7 @@ describe('standard input and output', () => {
     await agent.stop();
   });
 
-  it('say why there is no agent', async () => {
+  it('a relay without an agent gives the reason', async () => {
     const { status, stderr } = spawnSync(agentBinary(), ['--relay', '/no/such/socket'], { encoding: 'utf8' });
     expect([status, stderr]).toEqual([1, expect.stringContaining('/no/such/socket')]);
     expect(spawnSync(agentBinary(), ['--nonsense']).status).toBe(2);
@@ -143,7 +143,7 @@ describe('a daemon', () => {
 });
 
 describe.runIf(isRoot)('an agent without privileges', () => {
-  it('everything works as the one user there is', async () => {
+  it('an agent without privileges does everything as its own user', async () => {
     const wrapper = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', '--inh-caps=-all'];
     const agent = await startAgent({ wrapper, args: [] });
     const session = await agent.connect();

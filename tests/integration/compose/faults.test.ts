@@ -52,7 +52,7 @@ describe.skipIf(missing !== null)('faults on a host of stacks', { timeout: 300_0
     await gone(spec);
   });
 
-  it('a Dockerfile for BuildKit on a host whose compose builds without it: the error says so', async () => {
+  it('a Dockerfile for BuildKit on a host whose compose builds without it: the error names BuildKit', async () => {
     const inputs = repo({
       'compose.yaml': 'services: {web: {build: .}}',
       Dockerfile: `FROM ${host.engine.image}\nRUN --mount=type=cache,target=/cache true\n`,
@@ -96,7 +96,7 @@ describe.skipIf(missing !== null)('faults on a host of stacks', { timeout: 300_0
     await gone(spec);
   });
 
-  it('a connection lost during a program is told, and the next one goes over a new connection', async () => {
+  it('a connection lost during a program is reported, and the next program uses a new connection', async () => {
     const { spec, session } = await establish(extension, host.host, simple);
     const running = await session.spawn({
       argv: ['sleep', '60'],

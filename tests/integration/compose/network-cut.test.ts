@@ -41,7 +41,7 @@ describe.skipIf(missing !== null)('a host whose network is cut', { timeout: 300_
     await Promise.all([cut?.close(), other?.close()]);
   });
 
-  it('during provision: a typed error that admits what may be there, and the sweep finds it', async () => {
+  it('a network cut during provision is a typed error that admits what may be there, and the sweep finds it', async () => {
     const spec = specFor(extension, { inputs: slowRepo(compose(), () => cut.engine.cutLink()) });
     const error = await errorOf(extension.provision(spec, context(cut.host)));
     expect(error.code).toMatch(AWAY);
@@ -54,7 +54,7 @@ describe.skipIf(missing !== null)('a host whose network is cut', { timeout: 300_
     await gone(spec);
   });
 
-  it('during a program: it is told, and the next goes over a new connection', async () => {
+  it('a connection lost during a program is reported, and the next program uses a new connection', async () => {
     const made = await establish(extension, cut.host, { recipe: { inputs: { compose: compose() } } });
     const running = await made.session.spawn(spawnSpec(['sleep', '60']));
     const ended = running.exit.then(
@@ -69,7 +69,7 @@ describe.skipIf(missing !== null)('a host whose network is cut', { timeout: 300_
     await gone(made.spec);
   });
 
-  it('during teardown: nobody says that it is gone, and it can be repeated', async () => {
+  it('a connection lost during teardown leaves the stack unconfirmed, and teardown can be repeated', async () => {
     const { spec, session } = await establish(extension, cut.host, {
       recipe: { inputs: { compose: compose() } },
     });

@@ -58,7 +58,7 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
   const down = async (made: Compose, { spec }: Living) =>
     await made.teardown({ stamp: spec.stamp, handle: null }, context(host.host));
 
-  it('compose: without a rootless engine a stack runs on the engine of root, and is told to be for trusted stacks', async () => {
+  it('compose: a stack without a rootless engine runs on that of root, and is reported as for trusted stacks', async () => {
     const made = extension();
     expect((await made.probe(context(host.host))).detail).toContain('rootless: none');
     const living = await make(made, stack());
@@ -83,7 +83,7 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
     await host.stopRootless();
   });
 
-  it('compose: an engine of root at the socket of a rootless one is not taken for one', async () => {
+  it('compose: an engine of root at the socket of a rootless one is not taken for a rootless one', async () => {
     const fake = join(host.runtime, 'docker.sock');
     symlinkSync(host.engine.socket, fake);
     const made = extension({ engine: 'rootless' });
@@ -211,7 +211,7 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
     await close();
   });
 
-  it('inspect host: a rootless engine is told with its containers, and as a wall once a container was started', async () => {
+  it('inspect host: a rootless engine is reported with its containers, and as a wall once a container was started', async () => {
     await host.startRootless();
     const hosts = new SshHosts();
     const facts = async () => {
@@ -274,7 +274,7 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
     await close();
   });
 
-  it('compose: while its rootless engine is down, no stack is told to be gone', async () => {
+  it('compose: a stack is not reported gone while its rootless engine is down', async () => {
     await host.startRootless();
     const made = extension({ engine: 'rootless' });
     const living = await make(made, stack());

@@ -134,7 +134,7 @@ describe.skipIf(missing !== null)('profile.compose-e2e on a registered host', { 
     expect(telemetry.containers.ours).toBe(0);
   });
 
-  it('smoke --host tries stacks there, without a repository of anybody', async () => {
+  it('smoke --host tries stacks there, without any repository', async () => {
     const smoke = async (...words: string[]) => {
       const url = `unix:${server.socketPath}`;
       const args = [CLI, 'smoke', '--host', 'sandboxer01', '--json', '--url', url, ...words];

@@ -120,7 +120,7 @@ describe.skipIf(whyNot !== null)(
       expect((await world.extension.teardown(target, world.context)).gone).toBe(true);
     });
 
-    it('a full disk is told as such', async () => {
+    it('a full disk is reported as such', async () => {
       on(/^POST .*\/containers\/create/, answer(500, '{"message":"mkdir /x: no space left on device"}'));
       const error = await refused(world.extension.provision(world.spec(), world.context));
       expect(error.code).toBe('SBX_BACKEND_QUOTA');

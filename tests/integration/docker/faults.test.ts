@@ -173,7 +173,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     expect(await world.engine.docker('ps', '-aq')).toBe('');
   });
 
-  it('two control planes share an engine and leave each other’s and everybody’s alone', {
+  it('two control planes share an engine and leave foreign containers alone', {
     timeout: 180_000,
   }, async () => {
     const one = await share({ warm: 1 });
@@ -211,7 +211,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     await two.extension.close();
   });
 
-  it('a container of somebody else under our name is never taken over', async () => {
+  it('a foreign container under our name is never taken over', async () => {
     const world = await share();
     const spec = world.spec();
     const name = `sbx.docker-tests.${spec.stamp.sandboxUid}.${spec.stamp.attemptId}`;

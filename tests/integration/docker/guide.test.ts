@@ -15,7 +15,7 @@ const guide = readFileSync(join(import.meta.dirname, '../../../docs/guides/docke
 const blocks = fencedBlocks(guide).filter(({ language }) => language === 'yaml');
 const [configuration, profile, tls, ssh, logins] = blocks.map(({ text }) => parse(text));
 
-it('every configuration in the guide is one', () => {
+it('every configuration in the guide is valid', () => {
   const dir = temporaryDir();
   try {
     for (const [at, document] of [configuration, tls, ssh, logins].entries()) {

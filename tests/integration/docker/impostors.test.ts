@@ -75,7 +75,7 @@ describe.skipIf(whyNot !== null)(
       await world.end({ ...living, session });
     });
 
-    it('a sandbox that somebody else has restarted is not answered by a path', async () => {
+    it('a sandbox restarted by another client is not answered by a path', async () => {
       const living = await establish({ persistence: 'persistent' });
       const { container } = living.handle.data as { container: string };
       await living.session.close();

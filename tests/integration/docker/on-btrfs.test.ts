@@ -48,7 +48,7 @@ describe.skipIf(whyNot !== null)(
       for (const one of [living, free]) await world.end(one);
     });
 
-    it('an image that lets nobody in is refused, and costs the others nothing', async () => {
+    it('an image without entry rights is refused, and costs the others nothing', async () => {
       const tree = join(world.engine.directory, 'closed');
       mkdirSync(tree);
       writeBusyboxTree(tree);

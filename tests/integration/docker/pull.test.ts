@@ -61,7 +61,7 @@ describe.skipIf(whyNot !== null)(
       await world.extension.close();
     });
 
-    it('an image pull tells a wrong login and a missing image apart', async () => {
+    it('an image pull keeps a wrong login and a missing image apart', async () => {
       const without = await worldWith({ logins: {} });
       expect((await refusal(without, `${host}/team/tool:1`)).code).toBe('SBX_IMAGE_UNAVAILABLE');
       await without.extension.close();

@@ -48,7 +48,7 @@ describe.skipIf(whyNot !== null)(
     const inside = async (id: string, command: string) =>
       (await world.client.exec(id, { command }).result()).stdout;
 
-    it('one container serves all of a scope, and none outside it', async () => {
+    it('a container serves all of a scope, and no request outside it', async () => {
       const { sandboxes } = world.client;
       const of = (session: string) => ({ harness: 'tests', session_id: session });
       const ask = (session: string, more: object = {}) =>

@@ -18,7 +18,7 @@ function network(paths: readonly number[], rules: number): NetworkPolicy {
   return NetworkPolicy.parse(fromOutside({ egress: numbers(rules).map(() => rule) }));
 }
 
-describe('work grows no faster than the policies that are compared', () => {
+describe('work grows no faster than the compared policies', () => {
   it('network: rules with many paths, all of which another rule has', { timeout: 120_000 }, async () => {
     // Made before: what is measured is comparing.
     const pairs = new Map(

@@ -63,7 +63,7 @@ describe.skipIf(missing !== null)('canaries', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('try the backends of a host and of this machine, and keep the figures', async () => {
+  it('canaries try the backends of a host and of this machine, and keep the figures', async () => {
     const { items } = await client.hosts.canary('h1');
     expect(items).toMatchObject([{ extension: 'ext.ssh', ok: true, problem: null }]);
     for (const key of ['ready_ms', 'exec_ms', 'destroyed_ms'] as const)
@@ -140,7 +140,7 @@ describe.skipIf(missing !== null)('canaries', () => {
     await client.sandboxes.destroy(made.sandbox_id, { wait: 'destroyed' });
   });
 
-  it('run by themselves, and what a kill -9 leaves of one is removed after the restart', async () => {
+  it('canaries run by themselves, and the rest of one after a kill -9 is removed after the restart', async () => {
     const home = mkdtempSync(join(directory, 'killed-'));
     const config = join(home, 'config.yaml');
     const configured = (every: string | null) =>

@@ -91,7 +91,7 @@ describe.skipIf(missing !== null)('hosts', () => {
     expect(tried.remedy).toMatch(/class "sandbox"/);
   });
 
-  it('take sandboxes up to what they have, in a burst too, and give the reason', async () => {
+  it('hosts take sandboxes up to what they have, in a burst too, and give the reason', async () => {
     const burst = await Promise.allSettled([1, 2, 3, 4].map(() => created('h1')));
     const made = burst.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     expect(made.map(({ host, state }) => [host, state])).toEqual([

@@ -166,7 +166,7 @@ describe('live', () => {
     expect(bad.json).toMatchObject({ status: 400, field: 'Last-Event-ID' });
   });
 
-  test('another workspace’s events are not seen', async () => {
+  test('events of another workspace are not seen', async () => {
     await f.store.transaction('test', async (tx) => {
       await tx.tenancy.insertWorkspace({ id: 'other', orgId: 'default', name: 'Other', createdAt: 1 });
     });
@@ -205,7 +205,7 @@ describe('live', () => {
     other.stop();
   });
 
-  test('many readers', async () => {
+  test('live events reach many readers', async () => {
     const streams = await Promise.all(Array.from({ length: 200 }, () => follow('/v1/events')));
     const first = (await append(1)).at(-1)?.seq as number;
     for (let n = 0; n < 20; n += 1) await append(10);

@@ -55,7 +55,7 @@ const STDOUT = Buffer.from([0, 255, 254, 111, 107, 10]);
 const STDERR = Buffer.from('café');
 
 describe('formats', () => {
-  test('one JSON document', async () => {
+  test('exec answers as one JSON document', async () => {
     const text = ExecResult.parse((await exec({ command: 'echo out; echo err >&2; exit 3' })).json);
     expect(text).toMatchObject({ stdout: 'out\n', stderr: 'err\n', encoding: 'utf8', exit: { code: 3 } });
     const binary = ExecResult.parse((await exec({ command: BINARY })).json);
@@ -181,7 +181,7 @@ describe('background', () => {
     expect((await f.call('DELETE', url)).status).toBe(204);
   });
 
-  test('DELETE kills', async () => {
+  test('DELETE kills a background process', async () => {
     const { process_id } = (await exec({ command: 'sleep 301', background: true })).json;
     expect((await f.call('DELETE', `/v1/sandboxes/${id}/processes/${process_id}`)).status).toBe(204);
     const { json } = await f.call('GET', `/v1/sandboxes/${id}/processes`);
@@ -251,7 +251,7 @@ describe('interactive', () => {
     expect(JSON.parse(String(frames.at(-1)?.payload))).toMatchObject({ type: 'exit', exit: { code: 0 } });
   });
 
-  test('a signal overtakes input that nobody reads', async () => {
+  test('a signal overtakes unread input', async () => {
     const { webSocket, frames, closed, opened, output } = connect(`/v1/sandboxes/${id}/exec`);
     await opened;
     webSocket.send(JSON.stringify({ command: 'trap "exit 9" INT; echo up; while :; do sleep 0.05; done' }));
@@ -262,7 +262,7 @@ describe('interactive', () => {
     expect(JSON.parse(String(frames.at(-1)?.payload))).toMatchObject({ exit: { code: 9 } });
   });
 
-  test('closing kills', async () => {
+  test('a closed connection kills an interactive program', async () => {
     const { webSocket, opened } = connect(`/v1/sandboxes/${id}/exec`);
     await opened;
     webSocket.send(JSON.stringify({ command: 'sleep 77.5' }));
@@ -349,7 +349,7 @@ c.sendall(b"|%d"%total); c.close()`;
     expect(Buffer.concat(parts)).toEqual(Buffer.concat([payload, Buffer.from('|2000000')]));
   });
 
-  test('nobody listens', async () => {
+  test('a port without a listener is refused', async () => {
     const webSocket = new WebSocket(`ws+unix://${f.target.socketPath}:/v1/sandboxes/${id}/ports/9/connect`);
     await expect(new Promise((_, reject) => webSocket.once('error', reject))).rejects.toThrow('404');
   });

@@ -17,7 +17,7 @@ afterAll(() => f.close());
 
 const at = (path: string) => `${url}?path=${encodeURIComponent(path)}`;
 
-test('every byte comes back', async () => {
+test('every byte of a file comes back', async () => {
   const bytes = randomBytes(3_000_001);
   const written = await f.call('PUT', `${at('d/é x.bin')}&mode=600`, { body: bytes });
   expect(written.status).toBe(200);

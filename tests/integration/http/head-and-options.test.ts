@@ -59,7 +59,7 @@ test('HEAD of a stream is its head, and holds nothing open', async () => {
   await f.call('POST', `${here}/processes/${json.process_id}/signal`, { json: { signal: 'SIGKILL' } });
 });
 
-test('OPTIONS tells the methods of a path, and lets no other origin in', async () => {
+test('OPTIONS lists the methods of a path, and lets no other origin in', async () => {
   const headers = { origin: 'http://evil.example', 'access-control-request-method': 'POST' };
   const options = await f.call('OPTIONS', '/v1/sandboxes', { headers });
   expect(options.status).toBe(204);

@@ -77,7 +77,7 @@ describe('errors', () => {
     expect(await refused('POST', '/v1/sandboxes', latin)).toMatchObject({ status: 400 });
   });
 
-  test('media types', async () => {
+  test('errors of media types', async () => {
     expect(await create('{}', { 'content-type': 'text/plain' })).toMatchObject({
       status: 415,
       code: 'SBX_UNSUPPORTED_MEDIA',
@@ -93,7 +93,7 @@ describe('errors', () => {
     expect((await f.call('POST', '/v1/sandboxes', { body, headers: fine })).status).toBe(201);
   });
 
-  test('all issues are listed, the first is the field', async () => {
+  test('an error lists all issues, and the first is the field', async () => {
     const problem = await create('{"ttl":"soon","labels":{"-":1},"route":{"only":["local"]}}');
     const fields = (problem.issues as { field: string }[]).map(({ field }) => field);
     expect(fields).toEqual(expect.arrayContaining(['ttl', 'labels.-', 'route.only.0']));
@@ -110,7 +110,7 @@ describe('headers', () => {
     expect(await id('x'.repeat(65))).toMatch(/^req_/);
   });
 
-  test('an API version that is not spoken is refused, ours is always told', async () => {
+  test('an unknown API version is refused, and ours is in every answer', async () => {
     const version = (value: string) =>
       f.call('GET', '/v1/version', { headers: { 'sandboxer-api-version': value } });
     expect((await version('1')).json).toMatchObject({

@@ -81,7 +81,7 @@ describe('create', () => {
     expect(created.json.candidates.length).toBeGreaterThan(0);
   });
 
-  test('an id of one’s own', async () => {
+  test('create takes an id of the caller', async () => {
     const created = await post('/v1/sandboxes', { profile, id: 'my.own-1' });
     const again = await post('/v1/sandboxes', { profile, id: 'my.own-1' });
     const clash = await post('/v1/sandboxes', { profile, id: 'my.own-1', ttl: '5m' });
@@ -119,7 +119,7 @@ test('list: pages, filters, and nothing of other states', async () => {
   expect(forged.json).toMatchObject({ code: 'SBX_INVALID_REQUEST', field: 'cursor' });
 });
 
-test('every verb of a life', async () => {
+test('a sandbox takes every verb of its life', async () => {
   const id = await f.create();
   const url = `/v1/sandboxes/${id}`;
   const extended = await post(`${url}/extend`, { ttl: '90m' });

@@ -60,7 +60,7 @@ test('setup output of a failed sandbox is kept, too, and its error shows no secr
   expect((await f.call('GET', '/v1/events?limit=500')).text).not.toContain(VALUE);
 });
 
-test('nothing, where there was nothing to set up', async () => {
+test('setup output is empty where the sandbox has no setup', async () => {
   expect(await setupOf(await f.create())).toEqual([]);
   expect((await f.call('GET', '/v1/sandboxes/nowhere/setup')).status).toBe(404);
 });

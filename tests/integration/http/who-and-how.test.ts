@@ -103,7 +103,7 @@ describe('extend', () => {
   });
   afterAll(() => f.close());
 
-  it('a deadline that the profile cuts, or that is earlier than before, is told in the answer', async () => {
+  it('a deadline that the profile cuts, or that is earlier than before, is in the answer', async () => {
     const id = await f.create();
     const extend = async (ttl: string) =>
       (await f.call('POST', `/v1/sandboxes/${id}/extend`, { json: { ttl } })).json;

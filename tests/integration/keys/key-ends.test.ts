@@ -143,7 +143,7 @@ const ENDINGS: Readonly<Record<string, Ending>> = {
   },
 };
 
-describe('every stream of a key ends when the key', () => {
+describe('streams of a key end with the key', () => {
   for (const [name, { make, end }] of Object.entries(ENDINGS)) {
     it(`${name}`, async () => {
       const key = await make();

@@ -21,7 +21,7 @@ describe.skipIf(reason !== null)(`control groups${reason === null ? '' : ` (${re
   afterAll(() => world.close(), LIMIT_MS);
 
   it(
-    'tell the peak of each sandbox, also where an earlier one used more',
+    'control groups report the peak of each sandbox, also where an earlier one used more',
     async () => {
       const large = await world.establish();
       expect((await shell(large.session, memory(150))).code).toBe(0);
@@ -40,7 +40,7 @@ describe.skipIf(reason !== null)(`control groups${reason === null ? '' : ` (${re
   );
 
   it(
-    'go on counting when the spawner was killed and another took over',
+    'control groups go on counting when the spawner was killed and another took over',
     async () => {
       const living = await world.establish();
       await shell(living.session, `${memory(150)}; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done`);

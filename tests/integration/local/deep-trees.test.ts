@@ -94,7 +94,7 @@ describe.skipIf(reason !== null)(`trees of ${LEVELS} levels${reason === null ? '
     await nothingLeft();
   });
 
-  it('become a layer as they are where nothing runs, and are counted', async () => {
+  it('deep trees become a layer as they are where nothing runs, and are counted', async () => {
     const id = await dug();
     const { snapshot_id } = await client.sandboxes.snapshot(id, { name: 'first' });
     await captured(id);
@@ -136,7 +136,7 @@ describe.skipIf(reason !== null)(`trees of ${LEVELS} levels${reason === null ? '
     await nothingLeft();
   });
 
-  it('go into no file, and come from none: told why, and what to do', async () => {
+  it('deep trees are refused for export and import, with a reason and a remedy', async () => {
     const { sandbox_id: id } = await client.sandboxes.create({ profile: 'profile.agent-dev' });
     const flat = await client.sandboxes.snapshot(id, { name: 'flat' });
     const file = await bytesOf(await client.snapshots.export(flat.snapshot_id));

@@ -28,7 +28,7 @@ describe.skipIf(reason !== null)(`the disk of the machine${reason === null ? '' 
   );
 
   it(
-    'below every limit the one that fills the disk is ended before it is full, and its neighbour is not',
+    'a sandbox that fills the disk below every limit is ended before the disk is full, and its neighbour is not',
     () => {
       const found = disk.json(CHILD, 100_000);
       for (const how of ['file', 'nameless', 'empty']) expect(found[how], how).toEqual(ended);

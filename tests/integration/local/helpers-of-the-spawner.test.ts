@@ -83,7 +83,7 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
   afterAll(() => world.close(), LIMIT_MS);
 
   it(
-    'count for no sandbox: each has as many processes as it was given, whoever was in its group before',
+    'helpers of the spawner count for no sandbox: each has its full number of processes, whatever ran in its group before',
     async () => {
       for (let round = 0; round < 6; round++) await lives();
       expect((await helpers('sbx-keeper')).length).toBeGreaterThan(0);
@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
   );
 
   it(
-    'leave the limits of a group in force: the next sandbox in it may have more, or less, or none of its own',
+    'helpers of the spawner leave the limits of a group in force: the next sandbox may have more, less or none',
     async () => {
       for (const memoryMb of [80, 400, 80, null, 100, 64, 800, 64, null, 20, 400]) {
         await lives(memoryMb);
@@ -123,7 +123,7 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
   );
 
   it.skipIf(unified !== null)(
-    'stand still: nobody waits long for a keeper, and what it was to have is started without it',
+    'helpers of the spawner that stand still delay no start: the work is done without them',
     async () => {
       for (let round = 0; round < 3; round++) await lives();
       const keepers = await helpers('sbx-keeper');
@@ -141,7 +141,7 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
   );
 
   it(
-    'hold nothing open that is not theirs: who writes a disk out keeps nobody waiting meanwhile',
+    'helpers of the spawner hold no foreign files open: a disk being written out blocks no other',
     async () => {
       const seen: string[][] = [];
       for (let round = 0; round < 20 && !seen.some((open) => open.length < 4); round++) {
@@ -162,7 +162,7 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
   );
 
   it(
-    'go with the spawner, also when that is killed, and what runs goes on',
+    'helpers of the spawner go with the spawner, also when that is killed, and what runs goes on',
     async () => {
       const living = await limited();
       const all = [...(await helpers('sbx-mounter')), ...(await helpers('sbx-keeper'))];

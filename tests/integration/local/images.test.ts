@@ -65,7 +65,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     gzip: (tar: Buffer) => gzipSync(tar),
     zstd: (tar: Buffer) => zstdCompressSync(tar),
   })) {
-    it(`come as the tar of a root file system, ${how}`, async () => {
+    it(`images may be the tar of a root file system, ${how}`, async () => {
       const tar = tarOf(base());
       const image = await importing(`tar-${how}`, pack(tar));
       expect(image).toMatchObject({
@@ -81,7 +81,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     });
   }
 
-  it('come as an OCI layout, with whiteouts, opaque directories and a configuration that is used', async () => {
+  it('images may be an OCI layout, with whiteouts, opaque directories and a configuration that is used', async () => {
     const lower = tarOf(base());
     const upper = tarOf([
       { name: 'srv/.wh.old' },
@@ -123,7 +123,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     expect(layerNames().filter((name) => name.startsWith('layer-')).length).toBe(before);
   });
 
-  it('run as the user and the group that they name, by name or number', async () => {
+  it('images run as the user and the group that they name, by name or number', async () => {
     const groups = { name: 'etc/group', body: 'root:x:0:\napp:x:1234:\nextra:x:555:\n' };
     const layers: [Buffer][] = [[tarOf([...base(), groups])]];
     const ids = async (User: string) => {
@@ -143,7 +143,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     expect(await server.inside(own, 'echo $(id -u):$(id -g)', '88:extra')).toBe('88:555\n');
   });
 
-  it('come as what docker save writes', async () => {
+  it('images may be archives of docker save', async () => {
     const { archive, digest } = dockerArchive({ layers: [[tarOf(base())]], config: { Env: ['A=1'] } });
     const image = await importing('docker', archive);
     expect(image).toMatchObject({ source: 'docker', digest, config: { env: { A: '1' } } });
@@ -212,7 +212,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     expect((await client.images.list()).items).toHaveLength(before + 1);
   });
 
-  it('lead nowhere outside, whatever their names and links say', async () => {
+  it('images lead nowhere outside, whatever their names and links say', async () => {
     const target = join(server.dir, 'escaped');
     const hostile: TarItem[] = [
       ...base(),
@@ -292,7 +292,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     await expect.poll(() => layerNames().includes(name), { timeout: 60_000 }).toBe(false);
   });
 
-  it('count against the workspace', async () => {
+  it('images count against the workspace', async () => {
     const { items } = await client.images.list();
     const used = items.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
     expect(used).toBeGreaterThan(0);

@@ -59,7 +59,7 @@ describe.skipIf(reason !== null)(`launchers${reason === null ? '' : ` (${reason}
     await world.end(living);
   });
 
-  it('say what could not be mounted, not what the runtime made of it', async () => {
+  it('launchers report the failed mount, not the runtime’s message', async () => {
     const living = await world.establish();
     const sandboxes = join(world.base, 'sandboxes');
     const source = join(sandboxes, living.spec.stamp.attemptId);

@@ -45,7 +45,7 @@ afterEach(() => vi.unstubAllEnvs());
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
 describe('whether a level is offered', () => {
-  it('where its runtime runs ls; tried once for each build of it', () => {
+  it('a level is offered where its runtime runs ls; tried once for each build of it', () => {
     const directory = mkdtempSync(join(place, 'state-'));
     const path = pretend('runsc', 'echo /');
     expect(levels(directory).offered.get('gvisor')).toMatchObject({ path, version: '9.1' });
@@ -62,7 +62,7 @@ describe('whether a level is offered', () => {
     expect(offered.has('gvisor')).toBe(true);
   });
 
-  it('where it does not, the reason and the version that is needed are told', () => {
+  it('a level whose runtime does not run ls is not offered, with the reason and the needed version', () => {
     pretend('runsc', 'echo "ls: cannot access /: Invalid argument" >&2; exit 2');
     const { offered, lacking } = levels(mkdtempSync(join(place, 'state-')));
     expect(offered.has('gvisor')).toBe(false);

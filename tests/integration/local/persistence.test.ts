@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 describe.skipIf(reason !== null)(`persistence${reason === null ? '' : ` (${reason})`}`, () => {
-  it('persistent: a reboot leaves it stopped with its disk; ephemeral: it is lost, and told so', async () => {
+  it('persistent: a reboot leaves it stopped with its disk; ephemeral: it is lost, and reported as lost', async () => {
     const kept = await created(await profile('kept', { persistence: 'persistent' }));
     const frozen = await created('profile.kept');
     const lost = await created(await profile('lost', {}));
@@ -112,7 +112,7 @@ describe.skipIf(reason !== null)(`persistence${reason === null ? '' : ` (${reaso
     await server.client.sandboxes.destroy(again.sandbox_id);
   });
 
-  it('checkpoint: at the end of its time, also while something runs; told in its events', async () => {
+  it('checkpoint: at the end of its time, also while a program runs; reported in its events', async () => {
     const profileId = await profile('checked-ttl', {
       persistence: 'checkpoint',
       ttl: { default: '3s', max: '1h' },

@@ -26,7 +26,7 @@ const usable = process.getuid?.() === 0 && mounted('true').status === 0;
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.skipIf(!usable)(`a power cut${usable ? '' : ' (no file system can be mounted here)'}`, () => {
-  it('right after the answer leaves snapshots, images, volumes and lasting forks as they were told of', (context) => {
+  it('a power cut right after the answer leaves snapshots, images, volumes and lasting forks as reported', (context) => {
     const { stdout, stderr, status } = mounted(
       `exec ${process.execPath} ${CHILD} ${folder} ${disk} ${point}`,
     );

@@ -33,7 +33,7 @@ const runs = (id: string, program: string) => async () =>
   );
 
 describe.skipIf(reason !== null)(`a sandbox in use${reason === null ? '' : ` (${reason})`}`, () => {
-  it('one that ends under a program says why, in every form of the answer', async () => {
+  it('a sandbox that ends under a program gives the reason, in every form of the answer', async () => {
     const id = await created();
     const sleeping = { command: ['sleep', '100'] };
     const whole = exec(id, sleeping);
@@ -52,7 +52,7 @@ describe.skipIf(reason !== null)(`a sandbox in use${reason === null ? '' : ` (${
     await refused;
   });
 
-  it('so does one whose time is up, and one that is recreated', async () => {
+  it('a sandbox whose time is up, or that is recreated, gives the reason as well', async () => {
     const short = await created({ ttl: '3s' });
     expect((await exec(short, { command: ['sleep', '100'] })).json).toMatchObject({
       code: 'SBX_GONE',

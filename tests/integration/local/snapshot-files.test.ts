@@ -99,7 +99,7 @@ describe.skipIf(reason !== null)(`snapshot files${reason === null ? '' : ` (${re
   let file: Buffer = Buffer.alloc(0);
   let looked = '';
 
-  it('a snapshot goes out as one file and comes back the same on another machine', async () => {
+  it('a snapshot is exported as one file and imported unchanged on another machine', async () => {
     const { sandbox_id: id } = await server.client.sandboxes.create({ profile: 'profile.agent-dev' });
     await server.inside(id, PREPARE);
     await server.inside(id, 'rm -r /var/tmp; echo root > /etc/by-root', 'root');
@@ -171,7 +171,7 @@ describe.skipIf(reason !== null)(`snapshot files${reason === null ? '' : ` (${re
     expect(readdirSync(join(other.dir, 'local', 'import'))).toEqual([]);
   });
 
-  it('nothing in a layer leads out of it: links, devices, ways up, absolute names', async () => {
+  it('a layer holds nothing that leads out of it: links, devices, ways up, absolute names', async () => {
     const trap = join(other.dir, 'trap');
     writeFileSync(trap, 'untouched');
     const layers: Record<string, Buffer[]> = {

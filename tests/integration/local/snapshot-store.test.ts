@@ -45,7 +45,7 @@ async function bytesOf(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 describe.skipIf(reason !== null)(`kept snapshots${reason === null ? '' : ` (${reason})`}`, () => {
-  it('take no more bytes than the workspace may have, also those that became a layer as they were', async () => {
+  it('kept snapshots take no more bytes than the workspace may have, also those that became a layer as they were', async () => {
     const id = await created(tight);
     const take = async (name: string) => await tight.client.sandboxes.snapshot(id, { name });
     const grow = async (name: string) =>
@@ -70,7 +70,7 @@ describe.skipIf(reason !== null)(`kept snapshots${reason === null ? '' : ` (${re
       await tight.client.snapshots.delete(snapshot_id);
   });
 
-  it('go by themselves when their time is over, with their layers; a name keeps one', async () => {
+  it('kept snapshots are deleted when their time is over, with their layers; a name keeps one', async () => {
     const id = await created(tight);
     const named = await tight.client.sandboxes.snapshot(id, { name: 'stays' });
     const asked = await tight.client.sandboxes.snapshot(id, { name: 'asked', retain: '1s' });
@@ -132,7 +132,7 @@ describe.skipIf(reason !== null)(`kept snapshots${reason === null ? '' : ` (${re
     await client.snapshots.delete(snapshot_id);
   });
 
-  it('hold no secret, and special files as what they are', async () => {
+  it('kept snapshots hold no secret, and special files as what they are', async () => {
     const secret_refs = [
       { name: 'TOKEN', provider: 'file', delivery: 'env' as const },
       { name: 'KEY', provider: 'file', delivery: 'file' as const },

@@ -78,7 +78,7 @@ describe.skipIf(reason !== null)(`started ahead${reason === null ? '' : ` (${rea
   );
 
   it(
-    'get secrets, variables and limits once they are somebody’s, and none of it lies on a disk',
+    'sandboxes started ahead get secrets, variables and limits at the claim, and none of it lies on a disk',
     async () => {
       const { resources } = world.spec().recipe;
       const living = await oneOfThese(
@@ -133,7 +133,7 @@ describe.skipIf(whyNoImage !== null)(
   `started ahead from an image${whyNoImage ? ` (${whyNoImage})` : ''}`,
   () => {
     it(
-      'go when the image does',
+      'sandboxes started ahead from an image go when the image does',
       async () => {
         const server = await LocalServer.start(({ extensions }) => ({
           extensions: { ...extensions, local: { ...extensions.local, warm: MOST } },

@@ -20,7 +20,7 @@ async function having(...volumes: { name: string; path: string; access?: 'ro' | 
 afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`}`, () => {
-  it('outlive the sandbox that wrote them, with owners that mean the same in every other', async () => {
+  it('volumes outlive the sandbox that wrote them, with owners that mean the same in every other', async () => {
     await client.volumes.create({ name: 'data', labels: { of: 'test' } });
     const first = await having({ name: 'data', path: '/mnt/data' });
     await server.inside(first, 'echo mine > /mnt/data/user; sudo sh -c "echo roots > /mnt/data/root"');
@@ -51,7 +51,7 @@ describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`
     await client.sandboxes.destroy(id);
   });
 
-  it('give no file power: set-uid and devices mean nothing in them', async () => {
+  it('volumes give no file power: set-uid and devices mean nothing in them', async () => {
     const id = await having({ name: 'data', path: '/v' });
     expect(await server.inside(id, 'grep " /v " /proc/self/mountinfo')).toMatch(/nosuid,nodev/);
     await client.sandboxes.destroy(id);
@@ -67,7 +67,7 @@ describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`
     await client.sandboxes.destroy(id);
   });
 
-  it('stay while somebody has them, and go with everything in them', async () => {
+  it('volumes stay while a sandbox has them, and go with everything in them', async () => {
     const { volume_id } = await client.volumes.create({ name: 'short' });
     const id = await having({ name: 'short', path: '/v' });
     await expect(client.volumes.delete('short')).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`
     }
   });
 
-  it.skipIf(!root || !existsSync('/dev/loop-control'))('hold no more than their size', async () => {
+  it.skipIf(!root || !existsSync('/dev/loop-control'))('volumes hold no more than their size', async () => {
     await client.volumes.create({ name: 'small', size_mb: 24 });
     const id = await having({ name: 'small', path: '/v' });
     const { exit } = await server.shell(id, 'head -c 64M /dev/zero > /v/big');

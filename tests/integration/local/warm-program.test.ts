@@ -90,7 +90,7 @@ describe.skipIf(reason !== null)(`warm program${reason === null ? '' : ` (${reas
   );
 
   it(
-    'one that leaves processes behind stays within its limits, its sandbox goes, and it is not run again',
+    'a warm program that leaves processes behind stays within its limits, its sandbox goes, and it is not run again',
     async () => {
       const greedy = recipe(
         'echo x >greedy; i=0; while [ $i -lt 200 ]; do sleep 300 & i=$((i+1)); done; exit 0',
@@ -120,7 +120,7 @@ describe.skipIf(reason !== null)(`warm program${reason === null ? '' : ` (${reas
   );
 
   it(
-    'one that runs out of memory is not run again, and no program of the next user is accused of it',
+    'a warm program out of memory is not run again, and no program of the next user is blamed for it',
     async () => {
       const hungry = recipe('echo x >hungry; head -c 200000000 /dev/zero | tail; exit 0');
       await world.end(await world.establish(hungry));
@@ -141,7 +141,7 @@ describe.skipIf(reason !== null)(`warm program${reason === null ? '' : ` (${reas
   );
 
   it(
-    'where no limit can be in force none runs',
+    'a warm program is not run where no limit can be in force',
     async () => {
       const without = new LocalWorld({ warm: 1, cgroups: false });
       try {

@@ -107,7 +107,7 @@ describe.skipIf((sshServerMissing() ?? whyNoPlainUser()) !== null)(
       await expect.poll(() => connections).toBe(1);
     });
 
-    it('no way to a unix socket outside is open, and pairs and the network are', async () => {
+    it('a unix socket outside cannot be reached, and pairs and the network can', async () => {
       connections = 0;
       const { said } = await run(`./probe ${path} ${other.pid}`);
       const results = Object.fromEntries(

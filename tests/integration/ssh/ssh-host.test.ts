@@ -56,7 +56,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     rmSync(runRoot, { recursive: true, force: true });
   });
 
-  it('give back output, error output and the exit code, 255 and signals too', async () => {
+  it('commands over ssh give back output, error output and the exit code, 255 and signals too', async () => {
     const host = hostWith();
     const result = await host.run(['sh', '-c', 'cat; echo err >&2; exit 7'], { stdin: 'in' });
     expect(result).toEqual({ code: 7, stdout: Buffer.from('in'), stderr: 'err\n', truncated: false });
@@ -65,13 +65,13 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     expect((await host.run(['/no/such/program'])).code).toBe(127);
   });
 
-  it('get their arguments as they are', async () => {
+  it('commands over ssh get their arguments as they are', async () => {
     const host = hostWith();
     const words = ['', ' ', "a'b", '"', '$(id)', '`id`', '\\', 'a\nb', '-n', '*', '!x', ';', 'é\u{1f600}'];
     expect((await text(host, ['printf', '%s\\0', ...words])).split('\0').slice(0, -1)).toEqual(words);
   });
 
-  it('share one connection, and its sockets are nobody else’s', async () => {
+  it('commands over ssh share one connection, and its sockets are private', async () => {
     const host = hostWith();
     const before = await text(host, ['sh', '-c', 'echo $SSH_CONNECTION']);
     const again = await Promise.all([1, 2, 3, 4].map(() => text(host, ['sh', '-c', 'echo $SSH_CONNECTION'])));
@@ -80,14 +80,14 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     expect(statSync(join(runRoot, directory)).mode & 0o777).toBe(0o700);
   });
 
-  it('take another connection when one is full', async () => {
+  it('commands over ssh take another connection when one is full', async () => {
     const host = hostWith({}, { commandsPerConnection: 2 });
     const script = 'echo $SSH_CONNECTION; sleep 1';
     const seen = await Promise.all([1, 2, 3, 4, 5].map(() => text(host, ['sh', '-c', script])));
     expect(new Set(seen).size).toBe(3);
   });
 
-  it('close idle connections and come back', async () => {
+  it('commands over ssh close idle connections and come back', async () => {
     const host = hostWith({}, { idleMs: 50 });
     const first = await text(host, ['sh', '-c', 'echo $SSH_CONNECTION']);
     const [directory = ''] = readdirSync(runRoot);
@@ -95,7 +95,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     expect(await text(host, ['sh', '-c', 'echo $SSH_CONNECTION'])).not.toBe(first);
   });
 
-  it('stream much through both ways and bound what is kept', async () => {
+  it('commands over ssh stream much through both ways and bound what is kept', async () => {
     const host = hostWith();
     const block = randomBytes(1_000_000);
     const hash = createHash('sha256');
@@ -111,7 +111,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     expect((await host.run(['true'], { stdin: blocks() })).code).toBe(0);
   });
 
-  it('say when the source of their input fails', async () => {
+  it('commands over ssh report a failed source of their input', async () => {
     const host = hostWith();
     async function* broken() {
       yield Buffer.from('x');
@@ -120,7 +120,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     await expect(host.run(['cat'], { stdin: broken() })).rejects.toThrow('the source broke');
   });
 
-  it('end when their time is up or they are aborted', async () => {
+  it('commands over ssh end when their time is up or they are aborted', async () => {
     const host = hostWith();
     await host.run(['true']);
     await expect(host.run(['sleep', '300'], { timeoutMs: 1_000 })).rejects.toMatchObject({
@@ -146,7 +146,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     }
   });
 
-  it('go through a jump host and take the operator’s own configuration', async () => {
+  it('commands over ssh go through a jump host and take the operator’s own configuration', async () => {
     const { destination, port, user, hostKeys, identityFile } = server.access();
     const jump = { destination: 'localhost', port, user, hostKeys, identityFile, certificateFile: null };
     const jumped = hostWith({ jumps: [{ ...jump, configFile: null }] });
@@ -167,7 +167,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     return readFileSync(`${path}.pub`, 'utf8').split(' ').slice(0, 2).join(' ');
   }
 
-  it('refuse a host with another key, without a key, and hostile names', async () => {
+  it('commands over ssh refuse a host with another key, without a key, and hostile names', async () => {
     const pinned = otherKey();
     const fingerprint = (key: string) =>
       execFileSync('ssh-keygen', ['-l', '-f', '-'], { input: key, encoding: 'utf8' }).split(' ')[1];
@@ -199,7 +199,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
       await expect(hostWith(bad).run(['true'])).rejects.toMatchObject({ code: 'SBX_INVALID_REQUEST' });
   });
 
-  it('say what is wrong: no such port, no such key', async () => {
+  it('commands over ssh report what is wrong: no such port, no such key', async () => {
     await expect(hostWith({ port: 1 }).run(['true'])).rejects.toMatchObject({
       code: 'SBX_HOST_UNREACHABLE',
       extras: { creation: 'not_created' },
@@ -211,7 +211,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     });
   });
 
-  it('fail when sshd is killed under them, and work again when it is back', async () => {
+  it('commands over ssh fail when sshd is killed under them, and work again when it is back', async () => {
     const host = hostWith();
     await host.run(['true']);
     const mark = join(server.directory, 'it-runs');
@@ -231,7 +231,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     expect((await host.run(['echo', 'back'])).stdout.toString()).toBe('back\n');
   });
 
-  it('put no secret where others can read it', async () => {
+  it('commands over ssh put no secret where others can read it', async () => {
     const host = hostWith();
     const secret = `s3cr3t-${randomBytes(8).toString('hex')}`;
     const { process: remote, exit } = await host.open([
@@ -255,7 +255,7 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
     expect(await exit).toBe(0);
   });
 
-  it('leave no connection behind when this process is killed', async () => {
+  it('commands over ssh leave no connection behind when this process is killed', async () => {
     const script = join(server.directory, 'child.mjs');
     const module = new URL('../../../src/extensions/shared/ssh/ssh-host.ts', import.meta.url).pathname;
     writeFileSync(
@@ -279,7 +279,7 @@ setInterval(() => {}, 1000);`,
     expect(readdirSync(runRoot)).toHaveLength(1);
   });
 
-  it('keep one connection per way to reach a host', async () => {
+  it('commands over ssh keep one connection per way to reach a host', async () => {
     const hosts = new SshHosts({ runRoot });
     const first = hosts.get('a', server.access());
     expect(hosts.get('a', server.access())).toBe(first);
