@@ -7,8 +7,8 @@ export interface TestLevel {
   what: string;
   command: readonly string[];
   /**
-   * What may run at the same time: `checks` beside each other; one level `in turn` after the other, with those in the
-   * `background` behind it at the least priority; `alone` what looks at the whole machine, or measures it.
+   * Company of the level: `checks` run beside each other; levels `in turn` one after the other, with those in the
+   * `background` behind them at the least priority; `alone` a level that looks at the whole machine, or measures it.
    */
   company: 'checks' | 'in turn' | 'background' | 'alone';
   /** Repetition after a failure, alone on the machine. A level that depends on nothing but the sources is never repeated. */

@@ -1,4 +1,4 @@
-/** One file that is written by `npm run generate` and never by hand. */
+/** Generated file: it is written by `npm run generate` and never by hand. */
 export interface Generator {
   /** Path from the root of the repository. */
   readonly file: string;

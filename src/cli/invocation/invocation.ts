@@ -11,7 +11,7 @@ import { Progress } from '../output/progress.ts';
 import type { GlobalOptions } from './global-options.ts';
 import { DEFAULT_OPTIONS } from './global-options.ts';
 
-/** One run of the command: its global options, the client of the server, the printer. */
+/** Run of the command: its global options, the client of the server, the printer. */
 export class Invocation {
   readonly env: NodeJS.ProcessEnv;
   #options: GlobalOptions = DEFAULT_OPTIONS;

@@ -13,7 +13,7 @@ export interface ClientOptions {
   readonly url?: string | undefined;
   /** Default: `SANDBOXER_KEY`. The local socket needs none. */
   readonly key?: string | undefined;
-  /** Another workspace than the key's own, where the key may act in it. */
+  /** Workspace other than the key's own, where the key may act in it. */
   readonly workspace?: string | undefined;
   /** Aborts all requests of this client. */
   readonly signal?: AbortSignal | undefined;

@@ -256,7 +256,7 @@ describe('placement in every fleet', () => {
     );
   });
 
-  it('of otherwise equal hosts placement takes the less busy one; and the cheapest, where the request asks for it', () => {
+  it('placement takes the less busy of otherwise equal hosts; and the cheapest, where the request asks for it', () => {
     const pair = fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 4 }));
     fc.assert(
       fc.property(one, pair, fc.string(), (base, [first, second], seed) => {

@@ -109,7 +109,7 @@ describe('a daemon', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it('of daemons that start at the same time one wins, also where a dead one was', async () => {
+  it('daemons that start at the same time: one listens and the others exit, also where a dead one was', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'sandboxer-daemons-'));
     const path = join(dir, 's');
     for (let round = 0; round < 20; round++) {
