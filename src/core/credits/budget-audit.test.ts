@@ -48,7 +48,7 @@ describe('audit of a budget', () => {
     expect(audited(SPENT, ['h'])).toEqual([]);
   });
 
-  it('the budget audit finds a capture that was not counted, or counted more than once', () => {
+  it('the budget audit finds a capture that was not counted, or counted as a larger amount', () => {
     expect(audited([...RESERVED, ['capture', 4]], ['h'])).toHaveLength(1);
     expect(audited([...RESERVED, ['capture', 4], ['budget_capture', 5]], ['h'])).toHaveLength(1);
   });

@@ -103,7 +103,7 @@ describe('memory: several processes on one database', () => {
     expect([one.exclusive, two.exclusive]).toEqual([true, false]);
   });
 
-  it('a view shows every row of the ledger', async () => {
+  it('memoryDatabase: transfers() returns every row of the ledger', async () => {
     const database = memoryDatabase();
     const store = new MemoryStore(database);
     await store.transaction('t', (tx) => tx.ledger.transfer([sampleTransfer('a')]));

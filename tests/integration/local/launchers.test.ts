@@ -77,7 +77,7 @@ describe.skipIf(reason !== null)(`launchers${reason === null ? '' : ` (${reason}
     expect(await containers(world)).toEqual([]);
   });
 
-  it('sandboxes start without launchers where the runtime cannot be loaded ahead', async () => {
+  it('sandboxes start also where the runtime cannot be loaded ahead', async () => {
     const wrapper = join(world.directory, 'crun-late');
     const script = 'case "$*" in *--config=*) echo not like that >&2; exit 1;; esac; exec crun "$@"';
     writeFileSync(wrapper, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
