@@ -6,6 +6,7 @@ import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
 import { LIMITED } from '../local/world.ts';
 import type { Target } from './attacks.ts';
@@ -112,17 +113,22 @@ export async function begin(name: string, target: Target): Promise<() => Promise
     env: { ...process.env, ATTACK_TARGET: JSON.stringify(target) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  // Listened for from the start: an attacker may end by itself before its time.
+  const over = once(child, 'exit');
   let told = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     told += text;
   });
   await once(child.stdout, 'data');
   return async () => {
-    const over = once(child, 'close');
     child.kill('SIGTERM');
     const late = setTimeout(() => child.kill('SIGKILL'), 2_000);
-    await over;
+    const [code, signal] = await over;
     clearTimeout(late);
+    // The last of its output may arrive after its end.
+    await sleep(20);
+    if (signal === 'SIGKILL') return `${told.replace('ready\n', '')} (killed)`;
+    if (code !== 0) throw new Error(`the attacker ${name} ended with ${code ?? signal}`);
     return told.replace('ready\n', '');
   };
 }
